@@ -1,0 +1,134 @@
+// Data sets for training and evaluation: rows of files become samples of token ids with a target per position.
+#ifndef INLAID_SDK_DATA_DATASET_H_
+#define INLAID_SDK_DATA_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sdk/base/file_system.h"
+#include "sdk/base/json.h"
+#include "sdk/base/memory.h"
+#include "sdk/base/thread_pool.h"
+#include "sdk/text/chat_template.h"
+#include "sdk/text/tokenizer.h"
+
+namespace inlaid::data {
+
+// Positions without a target.
+constexpr int32_t kIgnore = -100;
+
+struct Source {
+  std::string path;              // file or glob
+  std::string format = "auto";   // auto, chat, prompt_completion, alpaca, text
+  Json columns = Json::object(); // renames: {"messages": "conversations", ...}
+  int64_t limit = 0;             // first rows only; 0 = all
+};
+
+// The `data` part of a job, see config keys data.*.
+struct DatasetOptions {
+  std::vector<Source> sources;
+  std::string loss_on = "assistant";   // assistant, last_assistant, completion, all
+  int64_t max_length = 2048;
+  std::string truncation = "error";    // error, right, left, drop
+  std::string on_bad_row = "error";    // error, list
+  // Rows whose hash falls below the fraction are held out: keep only those (held_out) or only the others.
+  double eval_fraction = 0;
+  bool held_out = false;
+  std::vector<std::string> eos_candidates;  // contents of end-of-turn tokens
+  std::string cache_folder;            // "" = no token cache
+};
+
+// What became of every row.
+struct Report {
+  struct Row {
+    std::string file;
+    int64_t row;          // 1-based line (JSONL, text) or element (JSON array)
+    std::string reason;
+  };
+  int64_t rows = 0, used = 0, truncated = 0, held_out = 0;
+  int64_t tokens = 0, target_tokens = 0;
+  std::vector<Row> refused, dropped;  // refused: bad; dropped: too long under truncation = drop
+  Json to_json() const;
+};
+
+// One sample: targets[i] is the id to predict at position i (tokens[i+1] where that is trained, else kIgnore).
+struct Sample {
+  int64_t row;  // identity of the sample: stable under shuffling, packing and splitting
+  std::span<const int32_t> tokens, targets;
+};
+
+// Immutable after open; every const member may be called from any thread.
+class Dataset {
+ public:
+  // Reads, renders, tokenises and masks every row, on the pool. kInvalidArgument naming file, row and reason for a bad row
+  // under on_bad_row = error; for an empty result; for a file that matches nothing.
+  static std::shared_ptr<const Dataset> open(const DatasetOptions& options, FileSystem& fs, ThreadPool& pool,
+                                             std::shared_ptr<MemoryAccount> account,
+                                             std::shared_ptr<const text::Tokenizer> tokenizer,
+                                             std::shared_ptr<const text::ChatTemplate> chat_template);
+  ~Dataset();
+
+  int64_t size() const;
+  Sample sample(int64_t index) const;
+  int64_t longest() const;  // tokens of the longest sample
+  const Report& report() const;
+  // sha256 over all samples: the identity that a resumed run must find again.
+  const std::string& identity() const;
+
+ private:
+  Dataset();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Position in the endless sequence of epochs; all there is to save.
+struct Cursor {
+  int64_t epoch = 0;
+  int64_t index = 0;  // next position in this epoch's order
+  bool operator==(const Cursor&) const = default;
+};
+
+// One micro-batch: whole samples one after the other. Vectors hold exactly the rows that exist.
+struct MicroBatch {
+  std::vector<int32_t> tokens, targets, positions;  // [rows]
+  std::vector<int64_t> row_keys;                    // [rows] (epoch << 40) ^ sample row: keys of dropout
+  std::vector<int32_t> cu_seqlens;                  // [documents + 1]
+  int64_t target_tokens = 0;
+  Cursor next;                                      // cursor after this micro-batch
+  bool ends_epoch = false;                          // the next one starts a new epoch
+  int64_t rows() const { return static_cast<int64_t>(tokens.size()); }
+};
+
+struct BatchOptions {
+  uint64_t seed = 42;
+  bool shuffle = true;
+  int64_t micro_batch_tokens = 1024;  // packing: as many whole samples as fit, in order (next fit)
+  int64_t micro_batch_size = 0;       // instead, when > 0: this many samples
+};
+
+// Cuts the order into micro-batches. The order is a pure function of (seed, epoch, index): a keyed permutation, so that any
+// position is reached in O(1). No micro-batch crosses the end of an epoch.
+class Batcher {
+ public:
+  // kInvalidArgument if the longest sample does not fit into micro_batch_tokens.
+  Batcher(std::shared_ptr<const Dataset> dataset, const BatchOptions& options);
+  MicroBatch next(const Cursor& cursor) const;
+  // Rows that a micro-batch can have at most (the capacity of the step program) and documents.
+  int64_t row_capacity() const;
+  int64_t document_capacity() const;
+  // Micro-batches of one epoch (O(samples)).
+  int64_t micro_batches(int64_t epoch) const;
+  // Sample index at a position of an epoch's order.
+  int64_t at(int64_t epoch, int64_t index) const;
+
+ private:
+  std::shared_ptr<const Dataset> dataset_;
+  BatchOptions options_;
+};
+
+}  // namespace inlaid::data
+
+#endif  // INLAID_SDK_DATA_DATASET_H_
