@@ -83,6 +83,7 @@ class MemoryAccount : public std::enable_shared_from_this<MemoryAccount> {
   friend class Block;
   MemoryAccount(std::shared_ptr<MemoryAccount> parent, std::string name, uint64_t limit, SystemAllocator& allocator);
   void charge(Category category, uint64_t bytes);
+  void record_peak(Category category);
   void refund(Category category, uint64_t bytes) noexcept;
 
   std::shared_ptr<MemoryAccount> parent_;
