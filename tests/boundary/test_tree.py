@@ -1,0 +1,65 @@
+"""The tree stays readable: a fixed set of top-level entries, files of a size that one can take in, no loose ends."""
+
+import os
+import re
+import subprocess
+
+import tree
+
+TOP = {"CMakeLists.txt", "LICENSE", "NOTICE", "README.md", "bindings", "capi", "kernels", "samples", "sdk", "tests"}
+LONGEST_FILE = 600
+LONGEST_LINE = 130  # .clang-format breaks code at 110; a comment may run a little further
+LOOSE_END = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+TEXT = tree.CPP + (".py", ".rs", ".i", ".sh", ".txt", ".md", ".proto", ".json", ".toml", ".java", ".map")
+
+
+def ignored(paths):
+    """Those of the paths that git does not keep."""
+    done = subprocess.run(["git", "-C", tree.SOURCE, "check-ignore", "--stdin"], input="\n".join(paths).encode(),
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return set(done.stdout.decode().split("\n"))
+
+
+def test_top_level_entries():
+    entries = {e for e in os.listdir(tree.SOURCE) if not e.startswith(".")}
+    entries -= {e.rstrip("/") for e in ignored(sorted(entries) + [e + "/" for e in sorted(entries)])}
+    entries -= {e for e in entries if e == "build" or e.startswith("build-")}
+    assert entries == TOP
+
+
+def test_no_file_is_too_long():
+    long = []
+    for path in tree.files("kernels", "sdk", "capi", endings=tree.CPP + (".rs",)):
+        lines = tree.read(path).count("\n")
+        if lines > LONGEST_FILE:
+            long.append(f"{path}: {lines} lines")
+    assert not long, "\n" + "\n".join(long)
+
+
+def test_no_line_is_too_long():
+    long = []
+    for path in tree.files("kernels", "sdk", "capi"):
+        for number, line in enumerate(tree.read(path).splitlines(), 1):
+            if len(line) > LONGEST_LINE and "http" not in line:
+                long.append(f"{path}:{number}: {len(line)} columns")
+    assert not long, "\n" + "\n".join(long)
+
+
+def test_no_loose_ends():
+    found = []
+    for path in tree.files("kernels", "sdk", "capi", "bindings", "samples", "tests", endings=TEXT):
+        if path == os.path.relpath(os.path.abspath(__file__), tree.SOURCE) or "/golden/" in path or "/data/" in path:
+            continue
+        for number, line in enumerate(tree.read(path).splitlines(), 1):
+            if LOOSE_END.search(line):
+                found.append(f"{path}:{number}: {line.strip()}")
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_every_test_program_is_listed():
+    """A *_test.cc that no CMakeLists.txt names would never run."""
+    for path in tree.files("kernels", "sdk", "capi", "tests", endings=("_test.cc", "_test.c")):
+        folder = os.path.dirname(path)
+        while folder and not os.path.exists(os.path.join(tree.SOURCE, folder, "CMakeLists.txt")):
+            folder = os.path.dirname(folder)
+        assert os.path.basename(path) in tree.read(os.path.join(folder, "CMakeLists.txt")), f"{path} is in no CMakeLists.txt"
