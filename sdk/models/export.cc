@@ -1,0 +1,99 @@
+// Exports: values are produced tensor by tensor, so that an export needs memory for one tensor only.
+#include <algorithm>
+
+#include "sdk/base/error.h"
+#include "sdk/models/model.h"
+
+namespace inlaid::models {
+namespace {
+
+void widen(const Runtime& runtime, const Tensor& source, std::span<float> values) {
+  const kernels::Context context{&kernels::serial_executor(), nullptr, 0};
+  kernels::ConvertArgs args;
+  args.src = source.view();
+  args.dst = source.view();
+  args.dst.data = values.data();
+  args.dst.dtype = DType::f32;
+  runtime.kernels.convert(context, args);
+}
+
+// values += scale * B A, with the sum of each element in f64 and one rounding.
+void merge(const nn::Parameter& a, const nn::Parameter& b, double scale, std::span<float> values) {
+  const int64_t out = b.spec.shape[0], r = b.spec.shape[1], in = a.spec.shape[1];
+  const float* left = b.value.as<float>();
+  const float* right = a.value.as<float>();
+  std::vector<double> row(static_cast<size_t>(in));
+  for (int64_t o = 0; o < out; ++o) {
+    std::fill(row.begin(), row.end(), 0.0);
+    for (int64_t k = 0; k < r; ++k) {
+      const double factor = left[o * r + k];
+      for (int64_t i = 0; i < in; ++i) row[static_cast<size_t>(i)] += factor * static_cast<double>(right[k * in + i]);
+    }
+    for (int64_t i = 0; i < in; ++i) {
+      float& value = values[static_cast<size_t>(o * in + i)];
+      value = static_cast<float>(static_cast<double>(value) + scale * row[static_cast<size_t>(i)]);
+    }
+  }
+}
+
+std::vector<formats::ExportTensor> merged_tensors(const Model& model, const Adapter* adapter, DType dtype,
+                                                  bool vectors_f32) {
+  if (adapter != nullptr && adapter->base().get() != &model) {
+    fail(Code::kInvalidArgument, "the adapter belongs to another model");
+  }
+  std::vector<formats::ExportTensor> tensors;
+  for (const auto& owned : model.parameters().all()) {
+    const nn::Parameter* parameter = owned.get();
+    const nn::Lora* lora = nullptr;
+    if (adapter != nullptr) {
+      const nn::Parameter* saved = adapter->parameters().find(parameter->spec.name);
+      if (saved != nullptr) parameter = saved;
+      const std::string& name = owned->spec.name;
+      if (name.ends_with(".weight")) {
+        const auto found = adapter->layout().modules.find(name.substr(0, name.size() - 7));
+        if (found != adapter->layout().modules.end()) lora = &found->second;
+      }
+    }
+    formats::ExportTensor tensor;
+    tensor.name = owned->spec.name;
+    tensor.shape = owned->spec.shape;
+    tensor.dtype = vectors_f32 && tensor.shape.size() < 2 ? DType::f32 : dtype;
+    tensor.values = [&model, adapter, parameter, lora](std::span<float> values) {
+      widen(*model.runtime(), parameter->value, values);
+      if (lora != nullptr) {
+        merge(*adapter->parameters().find(lora->a), *adapter->parameters().find(lora->b), lora->scale, values);
+      }
+    };
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+void export_hugging_face(const Model& model, const Adapter* adapter, const std::string& folder, DType dtype) {
+  formats::write_hugging_face(model.runtime()->files, folder, model.files(),
+                              merged_tensors(model, adapter, dtype, false));
+}
+
+void export_gguf(const Model& model, const Adapter* adapter, const std::string& path, DType dtype) {
+  formats::write_gguf(model.runtime()->files, path, model.files(), merged_tensors(model, adapter, dtype, true));
+}
+
+void export_peft(const Adapter& adapter, const std::string& folder) {
+  std::vector<formats::ExportTensor> tensors;
+  for (const auto& parameter : adapter.parameters().all()) {
+    formats::ExportTensor tensor;
+    tensor.name = "base_model.model." + parameter->spec.name;
+    tensor.shape = parameter->spec.shape;
+    tensor.dtype = DType::f32;
+    tensor.values = [&parameter = *parameter](std::span<float> values) {
+      const float* data = parameter.value.as<float>();
+      std::copy(data, data + values.size(), values.begin());
+    };
+    tensors.push_back(std::move(tensor));
+  }
+  formats::write_peft(adapter.base()->runtime()->files, folder, adapter.config().to_peft(), tensors);
+}
+
+}  // namespace inlaid::models
