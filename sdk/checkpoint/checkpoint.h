@@ -1,6 +1,8 @@
 // Checkpoints on disk: a folder with manifest.pb (protobuf, inlaid/checkpoint/v1/manifest.proto), one index file per writer
 // (index-00000.pb) and raw safetensors shards. A checkpoint exists once its folder has its final name: everything is
 // written under a temporary name, synced, and renamed; an older checkpoint is never touched before that.
+//
+// One job at a time writes into a folder of checkpoints. Reading needs no lock: what has a final name does not change.
 #ifndef INLAID_SDK_CHECKPOINT_CHECKPOINT_H_
 #define INLAID_SDK_CHECKPOINT_CHECKPOINT_H_
 
@@ -68,10 +70,12 @@ class Reader {
 Json verify(FileSystem& fs, const std::string& folder);
 
 // The folder of checkpoints of a run (OUT/checkpoints): names "step-000123" and index.json {"latest": ..., "best": ...},
-// written atomically. A damaged or missing index is rebuilt from the folders that are whole.
+// written atomically. Where index.json is missing, damaged or one behind, the latest comes from the folders that are whole.
 std::string checkpoint_name(int64_t step);
 std::string latest_checkpoint(FileSystem& fs, const std::string& folder);  // path, "" when there is none
+std::string best_checkpoint(FileSystem& fs, const std::string& folder);    // path, "" when none is recorded and whole
 void record_latest(FileSystem& fs, const std::string& folder, const std::string& name);
+void record_best(FileSystem& fs, const std::string& folder, const std::string& name);
 // Removes the oldest until `keep` are left (0 = keep all), never `latest` or `best`; and leftovers of interrupted saves.
 void prune(FileSystem& fs, const std::string& folder, int64_t keep);
 

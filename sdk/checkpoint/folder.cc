@@ -1,0 +1,178 @@
+// The folder of a run's checkpoints.
+//
+// index.json says which checkpoint is the latest and which the best; it is written after the checkpoint. So after a crash
+// it may be one behind, and it may be lost; then the folders themselves decide. "Newer than the recorded one" means a higher
+// step *and* a later time of creation: after a restart from an older checkpoint the folder holds higher steps of the abandoned
+// past.
+//
+// Removing is renaming to NAME.tmp, making that durable, and only then deleting: a crash in between leaves no final name with
+// half a checkpoint behind it.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sdk/base/error.h"
+#include "sdk/checkpoint/checkpoint.h"
+#include "sdk/checkpoint/contents.h"
+#include "sdk/checkpoint/format.h"
+
+namespace inlaid::checkpoint {
+namespace {
+
+constexpr char kIndexFile[] = "index.json";
+constexpr uint64_t kMaxIndexJsonBytes = uint64_t{1} << 20;
+constexpr std::string_view kPrefix = "step-";
+
+// The step of a checkpoint's name, nullopt for every other name.
+std::optional<int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view digits = name.substr(kPrefix.size());
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (error != std::errc() || end != digits.data() + digits.size() || step < 0 || checkpoint_name(step) != name) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+struct Candidate {
+  std::string name;
+  int64_t step = 0;
+};
+
+// Folders with the name of a checkpoint, by step.
+std::vector<Candidate> candidates(FileSystem& fs, const std::string& folder) {
+  std::vector<Candidate> found;
+  if (!fs.is_folder(folder)) return found;
+  for (const std::string& name : fs.list(folder)) {
+    const std::optional<int64_t> step = step_of(name);
+    if (step && fs.is_folder(join_path(folder, name))) found.push_back({name, *step});
+  }
+  std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) { return a.step < b.step; });
+  return found;
+}
+
+// Time of creation of a checkpoint whose metadata and sizes are in order; nullopt for a damaged one. A checkpoint that needs
+// a newer reader, or a disk that does not answer, is an error: passing over it would silently go back in time.
+std::optional<int64_t> created_if_whole(FileSystem& fs, const std::string& path) {
+  try {
+    const Contents contents = load_contents(fs, path);
+    check_sizes(fs, contents, [](const std::string& problem) { fail(Code::kDataLoss, problem); });
+    return contents.manifest.created_unix_ms();
+  } catch (const Error& error) {
+    if (error.code() != Code::kDataLoss && error.code() != Code::kNotFound) throw;
+    return std::nullopt;
+  }
+}
+
+// index.json as an object; empty when it is missing or damaged.
+Json read_index(FileSystem& fs, const std::string& folder) {
+  const std::string path = join_path(folder, kIndexFile);
+  if (!fs.exists(path)) return Json::object();
+  try {
+    Json index = parse_json(read_text(fs, path, kMaxIndexJsonBytes), path);
+    return index.is_object() ? index : Json::object();
+  } catch (const Error& error) {
+    if (error.code() != Code::kInvalidArgument && error.code() != Code::kDataLoss) throw;
+    return Json::object();
+  }
+}
+
+// The checkpoint's name under `key`, "" when there is none or what stands there is none.
+std::string name_in(const Json& index, const char* key) {
+  const auto found = index.find(key);
+  if (found == index.end() || !found->is_string()) return "";
+  const std::string name = found->get<std::string>();
+  return step_of(name) ? name : "";
+}
+
+void record(FileSystem& fs, const std::string& folder, const char* key, const std::string& name) {
+  if (!step_of(name)) fail(Code::kInvalidArgument, "'", name, "' is no name of a checkpoint; an example is step-000100");
+  if (!fs.is_folder(join_path(folder, name))) {
+    fail(Code::kNotFound, join_path(folder, name), ": there is no checkpoint of this name to record");
+  }
+  Json index = read_index(fs, folder);
+  index[key] = name;
+  write_atomically(fs, join_path(folder, kIndexFile), to_text(index) + "\n");
+}
+
+// Temporary folders of saves and removals, and of the index itself.
+void remove_leftovers(FileSystem& fs, const std::string& folder) {
+  const std::string_view suffix = kTemporarySuffix;
+  for (const std::string& name : fs.list(folder)) {
+    if (!name.ends_with(suffix)) continue;
+    const std::string_view stem = std::string_view(name).substr(0, name.size() - suffix.size());
+    if (stem == kIndexFile || step_of(stem)) fs.remove_all(join_path(folder, name));
+  }
+}
+
+}  // namespace
+
+std::string checkpoint_name(int64_t step) {
+  char text[32];
+  std::snprintf(text, sizeof text, "step-%06lld", static_cast<long long>(step));
+  return text;
+}
+
+std::string latest_checkpoint(FileSystem& fs, const std::string& folder) {
+  const std::vector<Candidate> found = candidates(fs, folder);
+  std::string best_name = name_in(read_index(fs, folder), "latest");
+  std::optional<int64_t> best_created;
+  int64_t best_step = -1;
+  if (!best_name.empty()) best_created = created_if_whole(fs, join_path(folder, best_name));
+  const bool recorded = best_created.has_value();
+  if (recorded) best_step = *step_of(best_name);
+  for (const Candidate& candidate : found) {
+    if (recorded && candidate.step <= best_step) continue;
+    const std::optional<int64_t> created = created_if_whole(fs, join_path(folder, candidate.name));
+    if (!created || (best_created && *created < *best_created)) continue;
+    best_name = candidate.name;
+    best_step = candidate.step;
+    best_created = created;
+  }
+  return best_created ? join_path(folder, best_name) : "";
+}
+
+std::string best_checkpoint(FileSystem& fs, const std::string& folder) {
+  const std::string name = name_in(read_index(fs, folder), "best");
+  if (name.empty()) return "";
+  const std::string path = join_path(folder, name);
+  return created_if_whole(fs, path) ? path : "";
+}
+
+void record_latest(FileSystem& fs, const std::string& folder, const std::string& name) {
+  record(fs, folder, "latest", name);
+}
+
+void record_best(FileSystem& fs, const std::string& folder, const std::string& name) { record(fs, folder, "best", name); }
+
+void prune(FileSystem& fs, const std::string& folder, int64_t keep) {
+  if (keep < 0) fail(Code::kInvalidArgument, "the number of checkpoints to keep must be at least 0, not ", keep);
+  if (!fs.is_folder(folder)) return;
+  remove_leftovers(fs, folder);
+  if (keep == 0) return;
+  const std::vector<Candidate> found = candidates(fs, folder);
+  const Json index = read_index(fs, folder);
+  const std::set<std::string> kept = {name_in(index, "latest"), name_in(index, "best"),
+                                      base_name(latest_checkpoint(fs, folder))};
+  int64_t left = static_cast<int64_t>(found.size());
+  bool renamed = false;
+  for (const Candidate& candidate : found) {
+    if (left <= keep) break;
+    if (kept.count(candidate.name) > 0) continue;
+    const std::string path = join_path(folder, candidate.name);
+    fs.rename(path, path + kTemporarySuffix);
+    renamed = true;
+    --left;
+  }
+  if (!renamed) return;
+  fs.sync_folder(folder);
+  remove_leftovers(fs, folder);
+}
+
+}  // namespace inlaid::checkpoint
