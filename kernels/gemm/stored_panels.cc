@@ -1,0 +1,71 @@
+#include "kernels/gemm/stored_panels.h"
+
+#include <algorithm>
+
+namespace inlaid::kernels {
+namespace {
+
+constexpr int64_t kGroup = 8;         // rows decoded together before they are transposed
+constexpr int64_t kWidestRow = 256;   // tile_columns plus a partial block on either side
+constexpr int64_t kCacheLine = 64;
+
+}  // namespace
+
+int64_t StoredPanels::scratch_floats(int64_t depth) { return std::max(kGroup * depth, kWidestRow); }
+
+void StoredPanels::pack(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const {
+  if (transposed_) {
+    pack_transposed(j0, columns, k0, depth, dst, scratch);
+  } else {
+    pack_columns(j0, columns, k0, depth, dst, scratch);
+  }
+}
+
+void StoredPanels::pack_transposed(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst,
+                                   float* scratch) const {
+  if (b_.dtype == DType::f32) {
+    micro_.pack_transposed(reinterpret_cast<const float*>(at(j0, k0)), b_.stride[0], columns, depth, dst);
+    return;
+  }
+  // Whole groups of eight rows; those past the last column are packed as zeros.
+  for (int64_t i = 0; i < micro_.tile_columns; i += kGroup) {
+    const auto rows = static_cast<int32_t>(std::clamp<int64_t>(columns - i, 0, kGroup));
+    for (int64_t r = 0; r < rows; ++r) decode_(b_.dtype, at(j0 + i + r, k0), depth, scratch + r * depth);
+    micro_.pack_transposed8(scratch, depth, rows, depth, dst + i);
+  }
+}
+
+void StoredPanels::pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst,
+                                float* scratch) const {
+  if (b_.dtype == DType::f32) {
+    micro_.pack_columns(reinterpret_cast<const float*>(at(k0, j0)), b_.stride[0], columns, depth, dst);
+    return;
+  }
+  // A panel may begin or end inside a block: decode the blocks that it touches.
+  const int64_t block = dtype_info(b_.dtype).block;
+  const int64_t begin = j0 / block * block;
+  const int64_t count = (j0 + columns + block - 1) / block * block - begin;
+  for (int64_t k = 0; k < depth; ++k) {
+    decode_(b_.dtype, at(k0 + k, begin), count, scratch);
+    micro_.pack_columns(scratch + (j0 - begin), 0, columns, 1, dst + k * micro_.tile_columns);
+  }
+}
+
+void StoredPanels::prefetch(int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t part, int64_t parts) const {
+  const int64_t rows = transposed_ ? columns : depth;
+  const int64_t row0 = transposed_ ? j0 : k0;
+  const int64_t block = dtype_info(b_.dtype).block;
+  const int64_t column0 = (transposed_ ? k0 : j0) / block * block;
+  const int64_t bytes = dtype_bytes(b_.dtype, ((transposed_ ? depth : columns) + block - 1) / block * block);
+  for (int64_t r = part * rows / parts; r < (part + 1) * rows / parts; ++r) {
+    const std::byte* const begin = at(row0 + r, column0);
+    for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(begin + i, 0, 2);
+  }
+}
+
+const float* StoredPanels::plain(int64_t j0, int64_t k0) const {
+  if (transposed_ || b_.dtype != DType::f32) return nullptr;
+  return reinterpret_cast<const float*>(at(k0, j0));
+}
+
+}  // namespace inlaid::kernels

@@ -1,0 +1,45 @@
+// The right operand of a product, cut into packed panels: hides its storage type and its transposition.
+#ifndef INLAID_KERNELS_GEMM_STORED_PANELS_H_
+#define INLAID_KERNELS_GEMM_STORED_PANELS_H_
+
+#include "kernels/gemm/micro_kernel.h"
+#include "kernels/kernels.h"
+#include "kernels/storage/storage.h"
+
+namespace inlaid::kernels {
+
+class StoredPanels {
+ public:
+  StoredPanels(const GemmArgs& args, const GemmMicroKernels& micro, DecodeRow decode)
+      : b_(args.b), transposed_(args.transpose_b), micro_(micro), decode_(decode) {}
+
+  // Floats of scratch that pack() needs for blocks of `depth`.
+  static int64_t scratch_floats(int64_t depth);
+
+  // dst[k * tile_columns + j] = op(B)[k0 + k, j0 + j] as f32. k0 is a multiple of 32.
+  void pack(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
+
+  // Asks for one of `parts` shares of the same block ahead of time.
+  void prefetch(int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t part, int64_t parts) const;
+
+  // Where op(B)[k0, j0] lies if its rows can be read without packing, else nullptr.
+  const float* plain(int64_t j0, int64_t k0) const;
+  int64_t plain_step() const { return b_.stride[0]; }
+
+ private:
+  void pack_transposed(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
+  void pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
+  // Address of B[row, column], column a multiple of the block.
+  const std::byte* at(int64_t row, int64_t column) const {
+    return b_.as<const std::byte>() + dtype_bytes(b_.dtype, row * b_.stride[0] + column);
+  }
+
+  const TensorView& b_;
+  bool transposed_;
+  const GemmMicroKernels& micro_;
+  DecodeRow decode_;
+};
+
+}  // namespace inlaid::kernels
+
+#endif  // INLAID_KERNELS_GEMM_STORED_PANELS_H_
