@@ -65,7 +65,8 @@ Block::Block(Block&& other) noexcept
       category_(other.category_) {}
 
 Block& Block::operator=(Block&& other) noexcept {
-  Block old(std::move(*this));
+  if (this == &other) return *this;
+  Block old(std::move(*this));  // gives the bytes back when it goes
   account_ = std::move(other.account_);
   data_ = std::exchange(other.data_, nullptr);
   size_ = std::exchange(other.size_, 0);
