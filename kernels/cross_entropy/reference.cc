@@ -1,0 +1,33 @@
+#include <cmath>
+
+#include "kernels/level.h"
+#include "kernels/reference.h"
+
+namespace inlaid::kernels::reference {
+
+void cross_entropy(const Context&, const CrossEntropyArgs& args) {
+  with_type(args.logits.dtype, [&]<typename T>(T) {
+    const auto logits = rows<T>(args.logits);
+    const int32_t* targets = args.targets.as<int32_t>();
+    T* loss = args.loss.as<T>();
+    for (int64_t r = 0; r < logits.rows; ++r) {
+      T* x = logits[r];
+      int64_t best = 0;
+      for (int64_t c = 1; c < logits.columns; ++c) {
+        if (x[c] > x[best]) best = c;
+      }
+      const double largest = x[best];
+      double sum = 0;
+      for (int64_t c = 0; c < logits.columns; ++c) sum += std::exp(x[c] - largest);
+      loss[r] = static_cast<T>(largest + std::log(sum) - x[targets[r]]);
+      if (args.correct) args.correct.as<int32_t>()[r] = best == targets[r] ? 1 : 0;
+      if (!args.gradient) continue;
+      for (int64_t c = 0; c < logits.columns; ++c) {
+        const double p = std::exp(x[c] - largest) / sum;
+        x[c] = static_cast<T>(args.gradient_scale * (p - (c == targets[r] ? 1 : 0)));
+      }
+    }
+  });
+}
+
+}  // namespace inlaid::kernels::reference
