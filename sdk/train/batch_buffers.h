@@ -1,0 +1,39 @@
+// A micro-batch in the memory that a step program reads: fixed capacity, filled anew for every micro-batch.
+#ifndef INLAID_SDK_TRAIN_BATCH_BUFFERS_H_
+#define INLAID_SDK_TRAIN_BATCH_BUFFERS_H_
+
+#include "sdk/autograd/recorder.h"
+#include "sdk/autograd/replay.h"
+#include "sdk/base/memory.h"
+#include "sdk/data/dataset.h"
+
+namespace inlaid::train {
+
+class BatchBuffers {
+ public:
+  BatchBuffers(MemoryAccount& account, const autograd::Capacity& capacity);
+  static uint64_t bytes(const autograd::Capacity& capacity);
+
+  // Copies a micro-batch in; targets become the list of rows that have one. kInvalidArgument, naming what is wrong, for a
+  // micro-batch that exceeds the capacity, has vectors of different lengths, no target, ids outside [0, vocabulary), or
+  // boundaries that do not rise from 0 to the number of rows.
+  autograd::Extents load(const data::MicroBatch& batch, int64_t vocabulary);
+  // A single sequence for generation: ids at positions past, past + 1, ...; the last row is the one "target row".
+  autograd::Extents load_sequence(std::span<const int32_t> ids, int64_t past);
+
+  void bind(autograd::Binding& binding) const;
+
+ private:
+  template <typename T>
+  T* array(autograd::Input input) const {
+    return reinterpret_cast<T*>(block_.data() + offset_[static_cast<size_t>(input)]);
+  }
+
+  autograd::Capacity capacity_;
+  std::array<uint64_t, autograd::kInputs> offset_;
+  Block block_;
+};
+
+}  // namespace inlaid::train
+
+#endif  // INLAID_SDK_TRAIN_BATCH_BUFFERS_H_

@@ -1,0 +1,129 @@
+#include "sdk/train/generator.h"
+
+#include <algorithm>
+
+#include "sdk/base/error.h"
+#include "sdk/train/sampling.h"
+
+namespace inlaid::train {
+namespace {
+
+constexpr int64_t kPrefillRows = 256;  // rows of a prompt that one pass of the model takes
+
+autograd::Program record(const models::Model& model, const nn::Modules& modules, int64_t rows, int64_t capacity) {
+  autograd::Recorder recorder({rows, 1}, DType::f32, false);
+  const autograd::ValueId hidden = models::record_decoder(recorder, model.config(), modules, {false, capacity});
+  const autograd::ValueId logits =
+      ops::target_logits(recorder, hidden, models::head_weight(recorder, model.config(), modules));
+  return recorder.finish({logits}, model.runtime()->kernels, model.runtime()->pool.threads());
+}
+
+}  // namespace
+
+Generator::Generator(std::shared_ptr<models::Model> model, std::shared_ptr<models::Adapter> adapter,
+                     const GenerationOptions& options)
+    : model_(std::move(model)), adapter_(std::move(adapter)), options_(options) {
+  if (adapter_ != nullptr && adapter_->base() != model_) {
+    fail(Code::kInvalidArgument, "the adapter belongs to another model");
+  }
+  const models::DecoderConfig& config = model_->config();
+  capacity_ = options_.max_length > 0 ? options_.max_length : std::min<int64_t>(2048, config.max_position_embeddings);
+  memory_ = MemoryAccount::child(model_->runtime()->memory, "generator");
+  modules_ = std::make_unique<nn::Modules>(model_->parameters(), adapter_ ? &adapter_->parameters() : nullptr,
+                                           adapter_ ? &adapter_->layout() : nullptr, trainable_, 0);
+  prefill_ = record(*model_, *modules_, std::min(kPrefillRows, capacity_), capacity_);
+  decode_ = record(*model_, *modules_, 1, capacity_);
+  activations_ = memory_->allocate(Category::kActivations, std::max(prefill_.activation_bytes, decode_.activation_bytes), false);
+  workspace_ = memory_->allocate(Category::kWorkspace, std::max(prefill_.workspace_bytes, decode_.workspace_bytes), false);
+  const int64_t row_bytes = config.num_key_value_heads * config.head_dim * static_cast<int64_t>(sizeof(float));
+  const int64_t slot_bytes = (capacity_ * row_bytes + 63) / 64 * 64;
+  cache_ = memory_->allocate(Category::kActivations,
+                             static_cast<uint64_t>(2 * config.num_hidden_layers * slot_bytes), false);
+  for (int64_t slot = 0; slot < 2 * config.num_hidden_layers; ++slot) caches_.push_back(cache_.data() + slot * slot_bytes);
+  batch_ = std::make_unique<BatchBuffers>(*memory_, autograd::Capacity{std::min(kPrefillRows, capacity_), 1});
+}
+
+void Generator::prompt(std::span<const int32_t> ids) {
+  if (ids.empty()) fail(Code::kInvalidArgument, "the prompt has no token");
+  for (int32_t id : ids) {
+    if (id < 0 || id >= model_->config().vocab_size) {
+      fail(Code::kInvalidArgument, "token id ", id, " is outside the vocabulary of ", model_->config().vocab_size);
+    }
+  }
+  if (static_cast<int64_t>(ids.size()) >= capacity_) {
+    fail(Code::kInvalidArgument, "the prompt has ", ids.size(), " tokens and leaves no room for an answer in ", capacity_,
+         " (max_length)");
+  }
+  pending_.assign(ids.begin(), ids.end());
+  past_ = 0;
+  produced_ = 0;
+  done_ = options_.max_new_tokens == 0;
+  held_.clear();
+  text_.clear();
+  stream_ = std::make_unique<text::DecodeStream>(model_->tokenizer(), true);
+}
+
+Generator::Next Generator::next(const std::atomic<bool>* cancel) {
+  if (done_) fail(Code::kOutOfRange, "the sequence has ended; start another one with a prompt");
+  while (!pending_.empty()) {
+    const int64_t limit = pending_.size() == 1 ? 1 : std::min(kPrefillRows, capacity_);
+    const auto count = static_cast<size_t>(std::min<int64_t>(limit, static_cast<int64_t>(pending_.size())));
+    const autograd::Program& program = count == 1 ? decode_ : prefill_;
+    autograd::Binding binding;
+    binding.activations = activations_.data();
+    binding.caches = caches_;
+    for (const autograd::ParameterUse& use : program.parameters) {
+      binding.parameters.push_back(modules_->parameter(use.name).value.data());
+      binding.gradients.push_back(nullptr);
+    }
+    const autograd::Extents extents = batch_->load_sequence({pending_.data(), count}, past_);
+    batch_->bind(binding);
+    Device device = Device::cpu(model_->runtime()->kernels, model_->runtime()->pool.executor(), workspace_.data(),
+                                workspace_.size());
+    autograd::Replay(program, device, binding, extents, cancel).forward();
+    const auto* logits = reinterpret_cast<const float*>(
+        activations_.data() + program.offset[static_cast<size_t>(program.root(program.outputs[0]))]);
+    logits_ = {logits, static_cast<size_t>(model_->config().vocab_size)};
+    past_ += static_cast<int64_t>(count);
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<int64_t>(count));
+  }
+  const int32_t id = pick();
+  ++produced_;
+  const std::vector<int32_t>& stops = model_->stop_ids();
+  const bool stop = std::find(stops.begin(), stops.end(), id) != stops.end();
+  done_ = stop || produced_ >= options_.max_new_tokens || past_ >= capacity_;
+  stream(id, stop);
+  pending_.push_back(id);
+  return {id, done_};
+}
+
+int32_t Generator::pick() {
+  return sample(logits_, {options_.temperature, options_.top_k, options_.top_p}, options_.seed,
+                static_cast<uint64_t>(past_));
+}
+
+void Generator::stream(int32_t id, bool stop_token) {
+  if (!stop_token) held_ += stream_->push(id);
+  if (done_ && !stop_token) held_ += stream_->finish();
+  size_t keep = 0;  // longest end of held_ that may begin a stop text
+  for (const std::string& stop : options_.stop) {
+    const size_t found = held_.find(stop);
+    if (found != std::string::npos) {
+      held_.resize(found);
+      done_ = true;
+      keep = 0;
+      break;
+    }
+    for (size_t n = std::min(stop.size() - 1, held_.size()); n > keep; --n) {
+      if (held_.ends_with(std::string_view(stop).substr(0, n))) {
+        keep = n;
+        break;
+      }
+    }
+  }
+  if (done_) keep = 0;
+  text_ = held_.substr(0, held_.size() - keep);
+  held_.erase(0, held_.size() - keep);
+}
+
+}  // namespace inlaid::train

@@ -1,0 +1,214 @@
+#include "sdk/train/job.h"
+
+#include <algorithm>
+
+#include "sdk/base/error.h"
+#include "sdk/base/hash.h"
+
+namespace inlaid::train {
+namespace {
+
+constexpr const char* kJobFile = "job.json";
+
+std::vector<std::string> strings(const Json& list) {
+  std::vector<std::string> result;
+  if (!list.is_array()) return result;
+  for (const Json& entry : list) result.push_back(entry.get<std::string>());
+  return result;
+}
+
+std::string job_record(const Job& job) {
+  const Trainer& trainer = *job.trainer();
+  const formats::ModelFiles& files = trainer.model()->files();
+  Json json;
+  json["inlaid_version"] = INLAID_VERSION;
+  json["model_identity"] = files.identity;
+  json["tokenizer_sha256"] = files.tokenizer_json.empty() ? "" : sha256_hex(files.tokenizer_json);
+  json["chat_template_sha256"] = files.chat_template.empty() ? "" : sha256_hex(files.chat_template);
+  json["train_data_identity"] = job.train_data() ? job.train_data()->identity() : "";
+  json["eval_data_identity"] = job.eval_data() ? job.eval_data()->identity() : "";
+  json["config"] = parse_json(job.config().to_json(), "canonical configuration");
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+models::LoadOptions load_options(FileSystem& files, const config::Config& config) {
+  models::LoadOptions options;
+  options.weights_dtype = config.text("model.weights_dtype");
+  options.tokenizer = config.optional_text("model.tokenizer").value_or("");
+  options.chat_template = config.optional_text("data.chat_template").value_or("");
+  const bool inline_text = options.chat_template.find_first_of("{\n") != std::string::npos;
+  if (!options.chat_template.empty() && !inline_text) {
+    options.chat_template = read_text(files, options.chat_template, uint64_t{1} << 20);
+  }
+  return options;
+}
+
+nn::AdapterConfig adapter_config(const config::Config& config) {
+  nn::AdapterConfig adapter;
+  adapter.r = config.integer("adapter.r");
+  adapter.lora_alpha = config.number("adapter.lora_alpha");
+  adapter.lora_dropout = config.number("adapter.lora_dropout");
+  adapter.target_modules = config.value("adapter.target_modules");
+  // PEFT's default for the Llama family.
+  if (adapter.target_modules.is_null()) adapter.target_modules = {"q_proj", "v_proj"};
+  adapter.exclude_modules = strings(config.value("adapter.exclude_modules"));
+  adapter.modules_to_save = strings(config.value("adapter.modules_to_save"));
+  adapter.use_rslora = config.flag("adapter.use_rslora");
+  if (config.value("adapter.rank_pattern").is_object()) adapter.rank_pattern = config.value("adapter.rank_pattern");
+  if (config.value("adapter.alpha_pattern").is_object()) adapter.alpha_pattern = config.value("adapter.alpha_pattern");
+  const Json& init = config.value("adapter.init_lora_weights");
+  if (init.is_boolean()) adapter.init = init.get<bool>() ? "true" : "false";
+  if (init.is_string()) adapter.init = init.get<std::string>();
+  return adapter;
+}
+
+data::DatasetOptions dataset_options(const config::Config& config, const models::Model& model, bool evaluation) {
+  data::DatasetOptions options;
+  const bool own_sources = evaluation && config.has("data.eval");
+  const Json& sources = config.value(own_sources ? "data.eval" : "data.train");
+  if (sources.is_array()) {
+    for (const Json& entry : sources) {
+      data::Source source;
+      source.path = entry.at("path").get<std::string>();
+      if (entry.contains("format") && entry["format"].is_string()) source.format = entry["format"].get<std::string>();
+      if (entry.contains("columns") && entry["columns"].is_object()) source.columns = entry["columns"];
+      if (entry.contains("limit") && entry["limit"].is_number_integer()) source.limit = entry["limit"].get<int64_t>();
+      options.sources.push_back(std::move(source));
+    }
+  }
+  options.loss_on = config.text("data.loss_on");
+  options.max_length = config.optional_integer("data.max_length")
+                           .value_or(std::min<int64_t>(2048, model.config().max_position_embeddings));
+  options.truncation = config.text("data.truncation");
+  options.on_bad_row = config.text("data.on_bad_row");
+  if (!config.has("data.eval")) options.eval_fraction = config.number("data.eval_fraction");
+  options.held_out = evaluation && !own_sources;
+  options.eos_candidates = model.stop_tokens();
+  if (const auto cache = config.optional_text("data.cache_dir")) {
+    options.cache_folder = *cache;
+  } else if (const auto output = config.optional_text("output_dir")) {
+    options.cache_folder = join_path(*output, "cache");
+  }
+  return options;
+}
+
+std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation) {
+  const data::DatasetOptions options = dataset_options(config, model, evaluation);
+  if (options.sources.empty()) return nullptr;
+  if (evaluation && options.held_out && options.eval_fraction == 0) return nullptr;
+  Runtime& runtime = *model.runtime();
+  return data::Dataset::open(options, runtime.files, runtime.pool, runtime.memory, model.tokenizer(), model.chat_template());
+}
+
+autograd::Capacity job_capacity(const config::Config& config, const std::shared_ptr<const data::Dataset>& train,
+                                const std::shared_ptr<const data::Dataset>& evaluation) {
+  data::BatchOptions options;
+  options.micro_batch_size = config.optional_integer("train.micro_batch_size").value_or(0);
+  options.micro_batch_tokens = config.integer("train.micro_batch_tokens");
+  autograd::Capacity capacity{options.micro_batch_tokens, options.micro_batch_tokens};
+  if (train != nullptr) {
+    const data::Batcher batcher(train, options);
+    capacity = {batcher.row_capacity(), batcher.document_capacity()};
+  }
+  if (evaluation != nullptr) {
+    data::BatchOptions packed;
+    packed.micro_batch_tokens = capacity.tokens = std::max(capacity.tokens, evaluation->longest());
+    capacity.documents = std::max(capacity.documents, data::Batcher(evaluation, packed).document_capacity());
+  }
+  return capacity;
+}
+
+std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::Config& config) {
+  std::shared_ptr<Job> job(new Job());
+  job->config_ = config;
+  const models::LoadOptions options = load_options(runtime->files, config);
+  const auto seed = static_cast<uint64_t>(config.integer("train.seed"));
+  const std::shared_ptr<models::Model> model =
+      config.has("model.path") ? models::Model::load(runtime, config.text("model.path"), options)
+                               : models::Model::create(runtime, config.value("model.config"), seed, options);
+  std::shared_ptr<models::Adapter> adapter;
+  if (config.has("adapter.path")) {
+    adapter = models::Adapter::load(model, config.text("adapter.path"));
+  } else if (config.has("adapter.peft_type")) {
+    adapter = models::Adapter::create(model, adapter_config(config), seed);
+  }
+  job->train_data_ = open_data(config, *model, false);
+  job->eval_data_ = open_data(config, *model, true);
+  job->trainer_ = Trainer::create(model, adapter, config, job_capacity(config, job->train_data_, job->eval_data_));
+  if (job->train_data_ != nullptr) job->trainer_->set_train_data(job->train_data_);
+  return job;
+}
+
+std::shared_ptr<Job> Job::create(std::shared_ptr<Runtime> runtime, const config::Config& config) {
+  FileSystem& files = runtime->files;
+  const auto output = config.optional_text("output_dir");
+  if (output && files.exists(join_path(*output, kJobFile))) {
+    fail(Code::kAlreadyExists, *output, " already holds a job; resume it, or choose another output_dir");
+  }
+  std::shared_ptr<Job> job = open(runtime, config);
+  if (output) {
+    files.make_folders(*output);
+    Json report;
+    if (job->train_data_) report["train"] = job->train_data_->report().to_json();
+    if (job->eval_data_) report["eval"] = job->eval_data_->report().to_json();
+    write_atomically(files, join_path(*output, "data_report.json"), report.dump(2) + "\n");
+    write_atomically(files, join_path(*output, kJobFile), job_record(*job));
+  }
+  return job;
+}
+
+std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::string& output_dir) {
+  FileSystem& files = runtime->files;
+  const std::string path = join_path(output_dir, kJobFile);
+  if (!files.exists(path)) fail(Code::kNotFound, output_dir, " holds no job: there is no ", kJobFile);
+  const Json record = parse_json(read_text(files, path), path);
+  config::Config config = config::Config::parse(to_text(at(record, "config", path)));
+  // The folder may have been moved since.
+  config.set("output_dir", to_text(Json(output_dir)));
+  std::shared_ptr<Job> job = open(runtime, config);
+  const std::string latest = checkpoint::latest_checkpoint(files, join_path(output_dir, "checkpoints"));
+  if (!latest.empty()) {
+    job->resumed_state_ = job->trainer_->restore(latest);
+    job->resumed_from_ = latest;
+  }
+  return job;
+}
+
+std::shared_ptr<Run> Job::start() {
+  RunOptions options;
+  options.eval_every = config_.optional_integer("train.eval_steps").value_or(0);
+  options.eval_on_start = config_.flag("train.eval_on_start");
+  options.save_every = config_.optional_integer("checkpoint.save_steps").value_or(0);
+  options.save_total_limit = config_.integer("checkpoint.save_total_limit");
+  options.logging_every = config_.integer("logging.logging_steps");
+  options.wall_time_limit = config_.optional_number("runtime.wall_time_limit").value_or(0);
+  if (const auto output = config_.optional_text("output_dir")) {
+    options.checkpoint_folder = join_path(*output, "checkpoints");
+    options.events_file = join_path(*output, "events.jsonl");
+  }
+  options.eval_data = eval_data_;
+  options.resumed_state = resumed_state_;
+  return Run::start(trainer_, std::move(options));
+}
+
+Json Job::describe() const {
+  int64_t parameters = 0, trained = 0;
+  for (const auto& parameter : trainer_->model()->parameters().all()) parameters += element_count(parameter->spec.shape);
+  for (const auto& [name, gradient] : trainer_->gradients()) trained += gradient.elements();
+  Json json;
+  json["output_dir"] = config_.optional_text("output_dir").value_or("");
+  json["model"] = trainer_->model()->files().path;
+  json["parameters"] = parameters;
+  json["trained_parameters"] = trained;
+  json["train_rows"] = train_data_ ? train_data_->size() : 0;
+  json["eval_rows"] = eval_data_ ? eval_data_->size() : 0;
+  json["total_steps"] = trainer_->total_steps().value_or(0);
+  json["steps_done"] = trainer_->steps_done();
+  json["resumed_from"] = resumed_from_;
+  json["capacity_tokens"] = trainer_->capacity().tokens;
+  return json;
+}
+
+}  // namespace inlaid::train

@@ -1,0 +1,294 @@
+#include "sdk/train/run.h"
+
+#include <chrono>
+#include <utility>
+
+#include "sdk/base/json.h"
+
+namespace inlaid::train {
+namespace {
+
+constexpr size_t kQueuedEvents = 1024;
+constexpr auto kPausePoll = std::chrono::milliseconds(20);  // cancel() is a bare store, so a pause looks for it
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double mean(double sum, int64_t count) { return sum / static_cast<double>(count); }
+
+// Process-independent counters that a resumed run continues.
+int64_t counter(const Json& state, const char* key) {
+  const auto found = state.find(key);
+  return found != state.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+}  // namespace
+
+Run::Run(std::shared_ptr<Trainer> trainer, RunOptions options)
+    : trainer_(std::move(trainer)), options_(std::move(options)), events_(kQueuedEvents) {}
+
+Run::~Run() = default;
+
+std::shared_ptr<Run> Run::start(std::shared_ptr<Trainer> trainer, RunOptions options) {
+  std::shared_ptr<Run> run(new Run(std::move(trainer), std::move(options)));
+  Runtime& runtime = *run->trainer_->model()->runtime();
+  if (!run->options_.events_file.empty()) run->writer_ = runtime.files.append(run->options_.events_file);
+  runtime.background.start([run] { run->main(); });
+  return run;
+}
+
+std::shared_ptr<const Event> Run::next(int64_t timeout_ms) {
+  bool ended = false;
+  std::shared_ptr<const Event> event = events_.pop(timeout_ms, &ended);
+  if (event == nullptr && ended) fail(Code::kOutOfRange, "the run has ended and all events were delivered");
+  return event;
+}
+
+void Run::request(std::string_view verb) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (verb == "pause") {
+    pause_ = true;
+  } else if (verb == "resume") {
+    pause_ = false;
+  } else if (verb == "save") {
+    save_ = true;
+  } else if (verb == "eval") {
+    eval_ = true;
+  } else if (verb == "stop") {
+    stop_ = true;
+  } else {
+    fail(Code::kInvalidArgument, "unknown request '", verb, "'; there are pause, resume, save, eval and stop");
+  }
+  changed_.notify_all();
+}
+
+bool Run::join(int64_t timeout_ms) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto over = [this] { return ended_.load(); };
+  if (timeout_ms < 0) {
+    changed_.wait(lock, over);
+  } else if (!changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), over)) {
+    return false;
+  }
+  if (failure_) std::rethrow_exception(failure_);
+  return true;
+}
+
+void Run::main() {
+  Event done;
+  done.kind = EventKind::done;
+  std::exception_ptr failure;
+  try {
+    train();
+    done.text = trainer_->steps_done() >= trainer_->total_steps().value_or(0) ? "done" : "stopped";
+  } catch (const Error& e) {
+    failure = std::current_exception();
+    done.text = e.code() == Code::kCancelled ? "cancelled" : "failed: " + e.message();
+  } catch (const std::bad_alloc&) {
+    failure = std::make_exception_ptr(Error(Code::kResourceExhausted, "out of memory"));
+    done.text = "failed: out of memory";
+  } catch (const std::exception& e) {
+    failure = std::make_exception_ptr(Error(Code::kInternal, e.what()));
+    done.text = std::string("failed: ") + e.what();
+  }
+  try {
+    state(done.text == "done" ? "done" : done.text == "stopped" ? "stopped" : done.text == "cancelled" ? "cancelled" : "failed");
+    emit(std::move(done));
+    if (writer_ != nullptr) writer_->close();
+  } catch (...) {
+    // The last event cannot be written: the run's own error matters more; without one, this becomes it.
+    if (!failure) failure = std::current_exception();
+  }
+  events_.close();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  failure_ = failure;
+  ended_.store(true);
+  changed_.notify_all();
+}
+
+void Run::train() {
+  started_ = now();
+  state("starting");
+  if (!options_.resumed_state.empty()) {
+    const Json state = parse_json(options_.resumed_state, "state of the checkpoint");
+    tokens_ = counter(state, "num_tokens");
+    target_tokens_ = counter(state, "num_target_tokens");
+    rows_ = counter(state, "num_rows");
+  }
+  if (!trainer_->total_steps()) {
+    fail(Code::kFailedPrecondition, "the run has no length: set train.max_steps or attach training data");
+  }
+  first_step_ = trainer_->steps_done();
+  if (trainer_->steps_done() > 0) saved_step_ = trainer_->steps_done();
+  const int64_t end = options_.until > 0 ? std::min(options_.until, *trainer_->total_steps()) : *trainer_->total_steps();
+  if (options_.eval_on_start && options_.eval_data != nullptr && trainer_->steps_done() == 0) evaluate();
+  state("running");
+  int64_t evaluated = trainer_->steps_done() == 0 && options_.eval_on_start ? 0 : -1;
+  bool stopped = false;
+  while (trainer_->steps_done() < end) {
+    stopped = serve_requests();
+    if (options_.wall_time_limit > 0 && now() - started_ > options_.wall_time_limit) stopped = true;
+    if (stopped) break;
+    step();
+    const int64_t done = trainer_->steps_done();
+    if (options_.eval_every > 0 && done % options_.eval_every == 0 && options_.eval_data != nullptr) {
+      evaluate();
+      evaluated = done;
+    }
+    if (options_.save_every > 0 && done % options_.save_every == 0) save();
+  }
+  if (stopped) state("stopping");
+  if (!stopped && options_.eval_data != nullptr && evaluated != trainer_->steps_done()) evaluate();
+  if (saved_step_ != trainer_->steps_done()) save();
+}
+
+bool Run::serve_requests() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  bool paused = false;
+  for (;;) {
+    if (cancel_.load(std::memory_order_relaxed)) fail(Code::kCancelled, "cancelled");
+    if (std::exchange(save_, false)) {
+      lock.unlock();
+      save();
+      lock.lock();
+      continue;
+    }
+    if (std::exchange(eval_, false)) {
+      lock.unlock();
+      evaluate();
+      lock.lock();
+      continue;
+    }
+    if (stop_ || !pause_) break;
+    if (!paused) {
+      paused = true;
+      lock.unlock();
+      state("paused");
+      lock.lock();
+      continue;
+    }
+    changed_.wait_for(lock, kPausePoll);
+  }
+  const bool stop = stop_;
+  lock.unlock();
+  if (paused && !stop) state("running");
+  return stop;
+}
+
+void Run::step() {
+  const double begin = now();
+  const StepResult result = trainer_->step(&cancel_);
+  const double seconds = now() - begin;
+  busy_seconds_ += seconds;
+  tokens_ += result.sums.tokens;
+  target_tokens_ += result.sums.target_tokens;
+  rows_ += result.sums.documents;
+  const int64_t total = *trainer_->total_steps();
+  const int64_t steps_here = result.step - first_step_;
+  if (result.step % options_.logging_every != 0 && result.step != total) return;
+
+  Event event;
+  event.kind = EventKind::step;
+  event.step = result.step;
+  const MemoryAccount::Usage usage = trainer_->model()->runtime()->memory->usage();
+  event.metrics = {
+      {"loss", mean(result.sums.loss, result.sums.target_tokens)},
+      {"mean_token_accuracy", mean(static_cast<double>(result.sums.correct), result.sums.target_tokens)},
+      {"grad_norm", result.grad_norm},
+      {"learning_rate", result.learning_rate},
+      {"epoch", result.epoch},
+      {"tokens", static_cast<double>(result.sums.tokens)},
+      {"target_tokens", static_cast<double>(result.sums.target_tokens)},
+      {"micro_batches", static_cast<double>(result.micro_batches)},
+      {"num_tokens", static_cast<double>(tokens_)},
+      {"num_target_tokens", static_cast<double>(target_tokens_)},
+      {"num_rows", static_cast<double>(rows_)},
+      {"step_seconds", seconds},
+      {"tokens_per_second", static_cast<double>(result.sums.tokens) / seconds},
+      {"total_steps", static_cast<double>(total)},
+      {"seconds_left", busy_seconds_ / static_cast<double>(steps_here) * static_cast<double>(total - result.step)},
+      {"memory_bytes", static_cast<double>(usage.current_total)},
+      {"memory_peak_bytes", static_cast<double>(usage.peak_total)},
+  };
+  for (int i = 0; i < kCategories; ++i) {
+    event.metrics.emplace_back(std::string("memory_peak_") + category_name(static_cast<Category>(i)),
+                               static_cast<double>(usage.peak[static_cast<size_t>(i)]));
+  }
+  emit(std::move(event));
+}
+
+void Run::evaluate() {
+  if (options_.eval_data == nullptr) {
+    Event event;
+    event.kind = EventKind::warning;
+    event.step = trainer_->steps_done();
+    event.text = "an evaluation was requested but there is no evaluation data (data.eval or data.eval_fraction)";
+    emit(std::move(event));
+    return;
+  }
+  const double begin = now();
+  const LossSums sums = trainer_->evaluate(*options_.eval_data, &cancel_);
+  Event event;
+  event.kind = EventKind::eval;
+  event.step = trainer_->steps_done();
+  last_eval_loss_ = mean(sums.loss, sums.target_tokens);
+  event.metrics = {{"eval_loss", last_eval_loss_},
+                   {"eval_mean_token_accuracy", mean(static_cast<double>(sums.correct), sums.target_tokens)},
+                   {"eval_target_tokens", static_cast<double>(sums.target_tokens)},
+                   {"eval_rows", static_cast<double>(sums.documents)},
+                   {"eval_seconds", now() - begin},
+                   {"epoch", trainer_->epochs_done()}};
+  emit(std::move(event));
+}
+
+void Run::save() {
+  const int64_t step = trainer_->steps_done();
+  Event event;
+  event.step = step;
+  if (options_.checkpoint_folder.empty()) {
+    event.kind = EventKind::warning;
+    event.text = "nothing was saved: the run has no folder for checkpoints (output_dir)";
+    saved_step_ = step;
+    emit(std::move(event));
+    return;
+  }
+  state("saving");
+  FileSystem& files = trainer_->model()->runtime()->files;
+  files.make_folders(options_.checkpoint_folder);
+  const std::string name = checkpoint::checkpoint_name(step);
+  const std::string folder = join_path(options_.checkpoint_folder, name);
+  const double begin = now();
+  if (!files.exists(folder)) {
+    Json counters;
+    counters["num_tokens"] = tokens_;
+    counters["num_target_tokens"] = target_tokens_;
+    counters["num_rows"] = rows_;
+    trainer_->save(folder, to_text(counters), &cancel_);
+  }
+  checkpoint::record_latest(files, options_.checkpoint_folder, name);
+  checkpoint::prune(files, options_.checkpoint_folder, options_.save_total_limit);
+  saved_step_ = step;
+  event.kind = EventKind::checkpoint;
+  event.text = folder;
+  event.metrics = {{"save_seconds", now() - begin}};
+  emit(std::move(event));
+  state("running");
+}
+
+void Run::state(const char* name) {
+  Event event;
+  event.kind = EventKind::state;
+  event.step = trainer_->steps_done();
+  event.text = name;
+  emit(std::move(event));
+}
+
+void Run::emit(Event event) {
+  const std::shared_ptr<const Event> queued = events_.push(std::move(event));
+  if (writer_ == nullptr) return;
+  const std::string line = queued->json() + "\n";
+  writer_->write({reinterpret_cast<const std::byte*>(line.data()), line.size()});
+}
+
+}  // namespace inlaid::train

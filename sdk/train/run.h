@@ -1,0 +1,85 @@
+// A run: training in the background on a thread of its own, watched by pulling events and steered by requests.
+#ifndef INLAID_SDK_TRAIN_RUN_H_
+#define INLAID_SDK_TRAIN_RUN_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "sdk/base/error.h"
+#include "sdk/train/event.h"
+#include "sdk/train/trainer.h"
+
+namespace inlaid::train {
+
+struct RunOptions {
+  int64_t until = 0;          // stop after this many optimizer steps in all; 0 = all of the schedule
+  int64_t eval_every = 0;     // 0 = only at the end
+  bool eval_on_start = false;
+  int64_t save_every = 0;     // 0 = only at the end
+  int64_t save_total_limit = 0;
+  int64_t logging_every = 1;
+  double wall_time_limit = 0;         // seconds; 0 = none. Reached: as a "stop" request
+  std::string checkpoint_folder;      // "" = nothing is saved
+  std::string events_file;            // "" = none; JSONL, appended
+  std::shared_ptr<const data::Dataset> eval_data;  // nullptr = no evaluation
+  std::string resumed_state;          // state text of the checkpoint that the trainer was restored from
+};
+
+class Run {
+ public:
+  // Starts the thread. The trainer must not be used by anybody else until the run has ended.
+  static std::shared_ptr<Run> start(std::shared_ptr<Trainer> trainer, RunOptions options);
+  ~Run();  // the thread has ended by then: it holds a reference itself
+
+  // See EventQueue::pop. Throws kOutOfRange after the last event.
+  std::shared_ptr<const Event> next(int64_t timeout_ms);
+  // "pause", "resume", "save", "eval", "stop". kInvalidArgument for another verb.
+  void request(std::string_view verb);
+  // Ends the run as soon as possible in any phase; one atomic store.
+  void cancel() { cancel_.store(true, std::memory_order_relaxed); }
+  // Waits for the end; false on timeout. Rethrows the run's own error when it ended with one (kCancelled if cancelled).
+  bool join(int64_t timeout_ms);
+  bool ended() const { return ended_.load(); }
+
+ private:
+  Run(std::shared_ptr<Trainer> trainer, RunOptions options);
+  void main();
+  void train();
+  void emit(Event event);
+  void state(const char* name);
+  void evaluate();
+  void save();
+  // Serves requests; waits while paused. True when the run shall stop.
+  bool serve_requests();
+  void step();
+
+  std::shared_ptr<Trainer> trainer_;
+  RunOptions options_;
+  EventQueue events_;
+  std::unique_ptr<WritableFile> writer_;
+  std::atomic<bool> cancel_{false};
+  std::atomic<bool> ended_{false};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool pause_ = false, save_ = false, eval_ = false, stop_ = false;  // guarded by mutex_
+  std::exception_ptr failure_;                                       // set before ended_
+
+  // Only the run's thread touches these.
+  int64_t tokens_ = 0, rows_ = 0, target_tokens_ = 0;
+  int64_t first_step_ = 0;
+  double busy_seconds_ = 0;  // spent in steps of this run
+  double last_eval_loss_ = 0;
+  int64_t saved_step_ = -1;
+  double started_ = 0;
+};
+
+}  // namespace inlaid::train
+
+#endif  // INLAID_SDK_TRAIN_RUN_H_
