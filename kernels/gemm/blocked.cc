@@ -109,9 +109,17 @@ class BlockedGemm {
     });
   }
 
+  bool streams(int64_t rows) const {
+    return micro_.stream && rows <= kStreamRows && args_.transpose_b && !args_.transpose_a;
+  }
+
   void multiply_panels(int64_t panel, int64_t panel_end, int64_t row, int64_t row_end, int32_t thread) {
     float* const packed =
         reinterpret_cast<float*>(context_.workspace) + workspace_.a_floats + thread * workspace_.thread_floats;
+    if (streams(row_end - row)) {
+      for (; panel < panel_end; ++panel) stream_panel(row, row_end, panel, packed);
+      return;
+    }
     while (panel < panel_end) {
       const int64_t column = panel++ * micro_.tile_columns;
       for (int64_t block = block0_; block < block_end_; ++block) {
@@ -123,17 +131,40 @@ class BlockedGemm {
     }
   }
 
-  // Adds one block of k to one panel of C. Asks for the next panel of B on the way (next_column < 0: there is none).
-  void multiply_rows(int64_t row, int64_t row_end, int64_t column, int64_t block, float* packed, int64_t next_column,
-                     int64_t next_block) {
-    const int64_t k0 = block * blocking_.depth;
-    GemmTile tile;
+  // What is the same for all tiles of a block of k and a panel.
+  GemmTile tile_at(int64_t column, int64_t block) const {
+    GemmTile tile{};
     tile.depth = blocking_.depth_at(block);
     tile.columns = columns_at(column);
     tile.alpha = static_cast<float>(args_.alpha);
     tile.add = args_.accumulate || block > 0;
     tile.bias = args_.bias && block == 0 ? args_.bias.as<const float>() + column : nullptr;
     tile.c_row = args_.c.stride[0];
+    tile.c = args_.c.as<float>() + row0_ * tile.c_row + column;
+    return tile;
+  }
+
+  // Few rows and a transposed B: its rows are used as they lie, or as they were decoded, a few at a time from beginning to end.
+  void stream_panel(int64_t row, int64_t row_end, int64_t panel, float* scratch) {
+    const int64_t begin = panel * micro_.tile_columns, end = begin + columns_at(begin);
+    for (int64_t column = begin; column < end; column += kStreamColumns) {
+      for (int64_t block = block0_; block < block_end_; ++block) {
+        GemmTile tile = tile_at(column, block);
+        tile.rows = static_cast<int32_t>(row_end - row);
+        tile.columns = static_cast<int32_t>(std::min<int64_t>(kStreamColumns, end - column));
+        tile.c += row * tile.c_row;
+        set_a(row, block, tile);
+        b_.rows(column, tile.columns, block * blocking_.depth, scratch, tile);
+        micro_.stream(tile);
+      }
+    }
+  }
+
+  // Adds one block of k to one panel of C. Asks for the next panel of B on the way (next_column < 0: there is none).
+  void multiply_rows(int64_t row, int64_t row_end, int64_t column, int64_t block, float* packed, int64_t next_column,
+                     int64_t next_block) {
+    const int64_t k0 = block * blocking_.depth;
+    GemmTile tile = tile_at(column, block);
     const bool few_rows = row_end - row <= kPlainRows * micro_.tile_rows;
     tile.b = few_rows && tile.columns == micro_.tile_columns ? b_.plain(column, k0) : nullptr;
     tile.b_step = b_.plain_step();
@@ -143,15 +174,16 @@ class BlockedGemm {
       tile.b_step = micro_.tile_columns;
     }
     const int64_t tiles = divide_up(row_end - row, micro_.tile_rows);
+    tile.c += row * tile.c_row;
     for (int64_t t = 0; t < tiles; ++t, row += micro_.tile_rows) {
-      if (next_column >= 0) {
+      if (next_column >= 0 && tiles > kPlainRows) {
         b_.prefetch(next_column, columns_at(next_column), next_block * blocking_.depth, blocking_.depth_at(next_block), t,
                     tiles);
       }
       set_a(row, block, tile);
       tile.rows = static_cast<int32_t>(std::min<int64_t>(micro_.tile_rows, row_end - row));
-      tile.c = args_.c.as<float>() + (row0_ + row) * tile.c_row + column;
       micro_.tile(tile);
+      tile.c += micro_.tile_rows * tile.c_row;
     }
   }
 

@@ -4,6 +4,7 @@
 #include "kernels/gemm/micro_kernel.h"
 #include "kernels/gemm/micro_pack.h"
 #include "kernels/gemm/micro_pack_avx2.h"
+#include "kernels/gemm/micro_stream_avx2.h"
 
 namespace inlaid::kernels::avx2 {
 namespace {
@@ -11,28 +12,6 @@ namespace {
 constexpr int kRows = 6;
 constexpr int kVectors = 2;
 constexpr int kColumns = 8 * kVectors;
-
-// The first `columns` lanes.
-__m256i lanes(int columns) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(columns), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-// One vector of a finished row. A masked store is slow on some processors, so only an edge takes it.
-inline void finish(const GemmTile& t, __m256 sum, int64_t row, int column) {
-  float* const out = t.c + row * t.c_row + column;
-  const int left = t.columns - column;
-  __m256 value = _mm256_mul_ps(_mm256_set1_ps(t.alpha), sum);
-  if (left >= 8) {
-    if (t.add) value = _mm256_add_ps(value, _mm256_loadu_ps(out));
-    if (t.bias) value = _mm256_add_ps(value, _mm256_loadu_ps(t.bias + column));
-    _mm256_storeu_ps(out, value);
-    return;
-  }
-  const __m256i mask = lanes(left);
-  if (t.add) value = _mm256_add_ps(value, _mm256_maskload_ps(out, mask));
-  if (t.bias) value = _mm256_add_ps(value, _mm256_maskload_ps(t.bias + column, mask));
-  _mm256_maskstore_ps(out, mask, value);
-}
 
 template <int rows, int vectors>
 void tile_of(const GemmTile& t) {
@@ -63,7 +42,7 @@ void tile_of(const GemmTile& t) {
   INLAID_UNROLL
   for (int r = 0; r < rows; ++r) {
     INLAID_UNROLL
-    for (int v = 0; v < vectors; ++v) finish(t, sum[r][v], r, 8 * v);
+    for (int v = 0; v < vectors; ++v) finish_row(t, sum[r][v], r, 8 * v);
   }
 }
 
@@ -78,7 +57,7 @@ void tile(const GemmTile& t) { kTiles[t.rows - 1][(t.columns - 1) / 8](t); }
 }  // namespace
 
 extern const GemmMicroKernels kGemmMicroKernels = {
-    kRows, kColumns, tile, pack_transposed<kColumns>, pack_transposed8<kColumns>, pack_panel<kColumns>, pack_panels<kRows>,
+    kRows, kColumns, tile, stream, pack_transposed<kColumns>, pack_panel<kColumns>, pack_panels<kRows>,
 };
 
 }  // namespace inlaid::kernels::avx2

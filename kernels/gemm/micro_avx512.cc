@@ -7,6 +7,7 @@
 #include "kernels/gemm/micro_kernel.h"
 #include "kernels/gemm/micro_pack.h"
 #include "kernels/gemm/micro_pack_avx2.h"
+#include "kernels/gemm/micro_stream_avx2.h"
 
 namespace inlaid::kernels::avx512 {
 namespace {
@@ -75,7 +76,7 @@ void tile(const GemmTile& t) { kTiles[t.rows - 1][(t.columns - 1) / 16](t); }
 }  // namespace
 
 extern const GemmMicroKernels kGemmMicroKernels = {
-    kRows, kColumns, tile, pack_transposed<kColumns>, pack_transposed8<kColumns>, pack_panel<kColumns>, pack_panels<kRows>,
+    kRows, kColumns, tile, stream, pack_transposed<kColumns>, pack_panel<kColumns>, pack_panels<kRows>,
 };
 
 }  // namespace inlaid::kernels::avx512

@@ -17,6 +17,9 @@
 #define INLAID_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// For helpers that pass vectors in arrays: a call would send them through memory.
+#define INLAID_ALWAYS_INLINE inline __attribute__((always_inline))
+
 namespace inlaid::kernels {
 
 // c[r][j] = alpha * sum_k a[r * a_row + k * a_step] * b[k * b_step + j]  (+ c[r][j] if add) (+ bias[j] if bias).
@@ -33,16 +36,21 @@ struct GemmTile {
   float alpha;
   const float* bias;
   bool add;
+  bool ahead;  // stream only: ask for the rows of B that follow, which need not exist
 };
+
+constexpr int32_t kStreamRows = 4, kStreamColumns = 16;
 
 struct GemmMicroKernels {
   int32_t tile_rows, tile_columns;
   // 1 <= rows <= tile_rows, 1 <= columns <= tile_columns.
   void (*tile)(const GemmTile& tile);
-  // dst[k * tile_columns + i] = src[i * src_row + k] for i < rows; zeros up to tile_columns.
-  void (*pack_transposed)(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst);
-  // The same for a group of at most eight rows: writes eight columns of dst, tile_columns apart.
-  void (*pack_transposed8)(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst);
+  // The same sum where b[j * b_step + k] is a transposed B as it lies: rows <= kStreamRows, columns <= kStreamColumns,
+  // a_step == 1. The same bits as tile. nullptr where a level has none.
+  void (*stream)(const GemmTile& tile);
+  // Eight columns of a panel: dst[k * tile_columns + i] = src[i * src_row + k] for i < rows, zeros for rows <= i < 8.
+  // Touches the same places from `ahead` on, where the next rows lie, without needing them to exist; nullptr: does not.
+  void (*pack_transposed)(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst, const float* ahead);
   // dst[k * tile_columns + j] = src[k * src_row + j]; zeros up to tile_columns.
   void (*pack_columns)(const float* src, int64_t src_row, int32_t columns, int64_t depth, float* dst);
   // Rows of src cut into panels of tile_rows, `panel` apart, zeros in what is left of the last one:

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 
+#include "kernels/gemm/micro_kernel.h"
+
 namespace inlaid::kernels {
 namespace {
 
 // r[k] of the result holds element k of each of the eight rows.
-void transpose8(__m256 (&r)[8]) {
+INLAID_ALWAYS_INLINE void transpose8(__m256 (&r)[8]) {
   const __m256 a0 = _mm256_unpacklo_ps(r[0], r[1]), a1 = _mm256_unpackhi_ps(r[0], r[1]);
   const __m256 a2 = _mm256_unpacklo_ps(r[2], r[3]), a3 = _mm256_unpackhi_ps(r[2], r[3]);
   const __m256 a4 = _mm256_unpacklo_ps(r[4], r[5]), a5 = _mm256_unpackhi_ps(r[4], r[5]);
@@ -29,11 +31,14 @@ void transpose8(__m256 (&r)[8]) {
   r[7] = _mm256_permute2f128_ps(b3, b7, 0x31);
 }
 
-// Up to eight rows of src to eight columns of dst.
+// See GemmMicroKernels::pack_transposed. Asking for the next rows while these are shuffled lets memory work all the time.
 template <int width>
-void pack_transposed8(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst) {
+void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst, const float* ahead) {
   int64_t k = 0;
   for (; k + 8 <= depth; k += 8) {
+    if (ahead && k % 16 == 0) {
+      for (int i = 0; i < 8; ++i) _mm_prefetch(reinterpret_cast<const char*>(ahead + i * src_row + k), _MM_HINT_T0);
+    }
     __m256 r[8];
     for (int i = 0; i < 8; ++i) r[i] = i < rows ? _mm256_loadu_ps(src + i * src_row + k) : _mm256_setzero_ps();
     transpose8(r);
@@ -42,12 +47,6 @@ void pack_transposed8(const float* src, int64_t src_row, int32_t rows, int64_t d
   for (; k < depth; ++k) {
     for (int i = 0; i < 8; ++i) dst[k * width + i] = i < rows ? src[i * src_row + k] : 0.0f;
   }
-}
-
-// See GemmMicroKernels::pack_transposed; width is a multiple of 8.
-template <int width>
-void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst) {
-  for (int i = 0; i < width; i += 8) pack_transposed8<width>(src + i * src_row, src_row, rows - i, depth, dst + i);
 }
 
 }  // namespace

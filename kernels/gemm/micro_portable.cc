@@ -61,7 +61,7 @@ void tile(const GemmTile& t) {
   }
 }
 
-void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst) {
+void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst, const float*) {
   for (int64_t k = 0; k < depth; ++k) {
     for (int i = 0; i < kColumns; ++i) dst[k * kColumns + i] = i < rows ? src[i * src_row + k] : 0.0f;
   }
@@ -70,7 +70,7 @@ void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t de
 }  // namespace
 
 extern const GemmMicroKernels kGemmMicroKernels = {
-    kRows, kColumns, tile, pack_transposed, pack_transposed, pack_panel<kColumns>, pack_panels<kRows>,
+    kRows, kColumns, tile, nullptr, pack_transposed, pack_panel<kColumns>, pack_panels<kRows>,
 };
 
 }  // namespace inlaid::kernels::portable

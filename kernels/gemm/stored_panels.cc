@@ -23,15 +23,17 @@ void StoredPanels::pack(int64_t j0, int32_t columns, int64_t k0, int64_t depth, 
 
 void StoredPanels::pack_transposed(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst,
                                    float* scratch) const {
-  if (b_.dtype == DType::f32) {
-    micro_.pack_transposed(reinterpret_cast<const float*>(at(j0, k0)), b_.stride[0], columns, depth, dst);
-    return;
-  }
   // Whole groups of eight rows; those past the last column are packed as zeros.
   for (int64_t i = 0; i < micro_.tile_columns; i += kGroup) {
     const auto rows = static_cast<int32_t>(std::clamp<int64_t>(columns - i, 0, kGroup));
+    if (b_.dtype == DType::f32) {
+      const auto* src = reinterpret_cast<const float*>(at(j0 + i, k0));
+      micro_.pack_transposed(src, b_.stride[0], rows, depth, dst + i, src + kGroup * b_.stride[0]);
+      continue;
+    }
+    prefetch_rows(j0 + i + kGroup, j0 + i + 2 * kGroup, k0, depth);
     for (int64_t r = 0; r < rows; ++r) decode_(b_.dtype, at(j0 + i + r, k0), depth, scratch + r * depth);
-    micro_.pack_transposed8(scratch, depth, rows, depth, dst + i);
+    micro_.pack_transposed(scratch, depth, rows, depth, dst + i, nullptr);
   }
 }
 
@@ -51,15 +53,34 @@ void StoredPanels::pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t
   }
 }
 
-void StoredPanels::prefetch(int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t part, int64_t parts) const {
-  const int64_t rows = transposed_ ? columns : depth;
-  const int64_t row0 = transposed_ ? j0 : k0;
+void StoredPanels::rows(int64_t j0, int32_t columns, int64_t k0, float* scratch, GemmTile& tile) const {
+  tile.ahead = b_.dtype == DType::f32;
+  if (tile.ahead) {
+    tile.b = reinterpret_cast<const float*>(at(j0, k0));
+    tile.b_step = b_.stride[0];
+    return;
+  }
+  prefetch_rows(j0 + kStreamColumns, j0 + 2 * kStreamColumns, k0, tile.depth);
+  for (int64_t r = 0; r < columns; ++r) decode_(b_.dtype, at(j0 + r, k0), tile.depth, scratch + r * tile.depth);
+  tile.b = scratch;
+  tile.b_step = tile.depth;
+}
+
+void StoredPanels::prefetch_rows(int64_t row, int64_t row_end, int64_t column, int64_t columns) const {
   const int64_t block = dtype_info(b_.dtype).block;
-  const int64_t column0 = (transposed_ ? k0 : j0) / block * block;
-  const int64_t bytes = dtype_bytes(b_.dtype, ((transposed_ ? depth : columns) + block - 1) / block * block);
-  for (int64_t r = part * rows / parts; r < (part + 1) * rows / parts; ++r) {
-    const std::byte* const begin = at(row0 + r, column0);
-    for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(begin + i, 0, 2);
+  const int64_t begin = column / block * block;
+  const int64_t bytes = dtype_bytes(b_.dtype, (column + columns + block - 1) / block * block - begin);
+  for (; row < row_end; ++row) {
+    const std::byte* const p = at(row, begin);
+    for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(p + i, 0, 2);
+  }
+}
+
+void StoredPanels::prefetch(int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t part, int64_t parts) const {
+  if (transposed_) {
+    prefetch_rows(j0 + part * columns / parts, j0 + (part + 1) * columns / parts, k0, depth);
+  } else {
+    prefetch_rows(k0 + part * depth / parts, k0 + (part + 1) * depth / parts, j0, columns);
   }
 }
 

@@ -19,6 +19,10 @@ class StoredPanels {
   // dst[k * tile_columns + j] = op(B)[k0 + k, j0 + j] as f32. k0 is a multiple of 32.
   void pack(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
 
+  // Sets tile.b and tile.b_step to `columns` rows of a transposed B, for tile.depth values from k0 on, decoded into scratch
+  // (kStreamColumns * depth floats) if need be.
+  void rows(int64_t j0, int32_t columns, int64_t k0, float* scratch, GemmTile& tile) const;
+
   // Asks for one of `parts` shares of the same block ahead of time.
   void prefetch(int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t part, int64_t parts) const;
 
@@ -29,6 +33,8 @@ class StoredPanels {
  private:
   void pack_transposed(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
   void pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
+  // Asks for columns of rows [row, row_end) of B; rows need not exist.
+  void prefetch_rows(int64_t row, int64_t row_end, int64_t column, int64_t columns) const;
   // Address of B[row, column], column a multiple of the block.
   const std::byte* at(int64_t row, int64_t column) const {
     return b_.as<const std::byte>() + dtype_bytes(b_.dtype, row * b_.stride[0] + column);

@@ -72,6 +72,9 @@ void convert(const Context& context, const ConvertArgs& args) { convert_tensor(c
 namespace avx2 {
 void convert(const Context& context, const ConvertArgs& args) { convert_tensor(context, args, to_f32); }
 }  // namespace avx2
+namespace avx512 {
+void convert(const Context& context, const ConvertArgs& args) { convert_tensor(context, args, to_f32); }
+}  // namespace avx512
 #endif
 
 }  // namespace inlaid::kernels

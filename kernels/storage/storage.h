@@ -9,8 +9,8 @@
 //   q4_0: d = (value of largest |x|) / -8 q = min(15, trunc(x / d + 8.5))
 //   q4_1: d = (max - min) / 15, m = min   q = min(15, trunc((x - m) / d + 0.5))
 // where x / d is x * (1 / d) in f32, and d and m are rounded to f16 only when they are written.
-// Cost: decoding with AVX2 takes about 0.2 cycles a value from L1, so it is bound by memory for whole tensors and hidden
-// behind the products when a GEMM packs.
+// Cost: a fraction of a cycle a value with vectors: bound by memory for whole tensors, small beside the products when a GEMM
+// packs.
 // Numerics: see above; a block with a value that is not finite gets NaN as its scale.
 // Source: ggml, src/ggml-quants.c. Tests: storage_test.cc, with the blocks that the PyPI package gguf writes as golden file.
 #ifndef INLAID_KERNELS_STORAGE_STORAGE_H_
@@ -39,10 +39,9 @@ namespace avx2 {
 void to_f32(DType type, const void* src, int64_t count, float* dst);
 void convert(const Context& context, const ConvertArgs& args);
 }  // namespace avx2
-// Wider vectors gain nothing here.
 namespace avx512 {
-using avx2::convert;
-using avx2::to_f32;
+void to_f32(DType type, const void* src, int64_t count, float* dst);
+void convert(const Context& context, const ConvertArgs& args);
 }  // namespace avx512
 
 }  // namespace inlaid::kernels

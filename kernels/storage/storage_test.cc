@@ -31,6 +31,9 @@ std::vector<Level> levels() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
     list.push_back({"avx2", avx2::to_f32, avx2::convert});
   }
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) {
+    list.push_back({"avx512", avx512::to_f32, avx512::convert});
+  }
 #endif
   return list;
 }
