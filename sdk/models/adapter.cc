@@ -15,7 +15,8 @@ std::vector<nn::ParameterSpec> base_specs(const Model& base) { return decoder_pa
 
 }  // namespace
 
-std::shared_ptr<Adapter> Adapter::allocate(std::shared_ptr<Model> base, const nn::AdapterConfig& config) {
+std::shared_ptr<Adapter> Adapter::allocate(std::shared_ptr<Model> base, const nn::AdapterConfig& config,
+                                           bool weights) {
   std::shared_ptr<Adapter> adapter(new Adapter());
   adapter->memory_ = MemoryAccount::child(base->runtime()->memory, "adapter");
   adapter->config_ = config;
@@ -24,15 +25,20 @@ std::shared_ptr<Adapter> Adapter::allocate(std::shared_ptr<Model> base, const nn
   for (const nn::ParameterSpec& spec : adapter->layout_.parameters) {
     nn::Parameter parameter;
     parameter.spec = spec;
-    parameter.value = Tensor(*adapter->memory_, Category::kWeights, DType::f32, spec.shape, false);
+    parameter.value = weights ? Tensor(*adapter->memory_, Category::kWeights, DType::f32, spec.shape, false)
+                              : Tensor(nullptr, nullptr, DType::f32, spec.shape);
     adapter->parameters_.add(std::move(parameter));
   }
   adapter->base_ = std::move(base);
   return adapter;
 }
 
+std::shared_ptr<Adapter> Adapter::outline(std::shared_ptr<Model> base, const nn::AdapterConfig& config) {
+  return allocate(std::move(base), config, false);
+}
+
 std::shared_ptr<Adapter> Adapter::create(std::shared_ptr<Model> base, const nn::AdapterConfig& config, uint64_t seed) {
-  std::shared_ptr<Adapter> adapter = allocate(std::move(base), config);
+  std::shared_ptr<Adapter> adapter = allocate(std::move(base), config, true);
   Runtime& runtime = *adapter->base_->runtime();
   const kernels::Context context{&runtime.pool.executor(), nullptr, 0};
   for (const auto& parameter : adapter->parameters_.all()) {
@@ -54,7 +60,7 @@ std::shared_ptr<Adapter> Adapter::load(std::shared_ptr<Model> base, const std::s
   Runtime& runtime = *base->runtime();
   const formats::PeftAdapter files = formats::open_peft(runtime.files, folder);
   const std::string what = join_path(folder, "adapter_config.json");
-  std::shared_ptr<Adapter> adapter = allocate(std::move(base), nn::AdapterConfig::from_peft(files.config, what));
+  std::shared_ptr<Adapter> adapter = allocate(std::move(base), nn::AdapterConfig::from_peft(files.config, what), true);
 
   std::map<std::string, size_t> stored;
   for (size_t i = 0; i < files.weights->tensors().size(); ++i) stored[files.weights->tensors()[i].name] = i;

@@ -69,6 +69,16 @@ DType held_dtype(const nn::ParameterSpec& spec, const std::string& weights_dtype
 }
 
 std::shared_ptr<Model> Model::load(std::shared_ptr<Runtime> runtime, const std::string& path, const LoadOptions& options) {
+  return open(std::move(runtime), path, options, true);
+}
+
+std::shared_ptr<Model> Model::outline(std::shared_ptr<Runtime> runtime, const std::string& path,
+                                      const LoadOptions& options) {
+  return open(std::move(runtime), path, options, false);
+}
+
+std::shared_ptr<Model> Model::open(std::shared_ptr<Runtime> runtime, const std::string& path, const LoadOptions& options,
+                                   bool weights) {
   std::shared_ptr<Model> model(new Model());
   model->runtime_ = runtime;
   model->memory_ = MemoryAccount::child(runtime->memory, "model");
@@ -97,8 +107,9 @@ std::shared_ptr<Model> Model::load(std::shared_ptr<Runtime> runtime, const std::
     }
     nn::Parameter parameter;
     parameter.spec = spec;
-    parameter.value = read_tensor(*runtime, *model->memory_, source, found->second,
-                                  held_dtype(spec, options.weights_dtype, tensor.dtype));
+    const DType held = held_dtype(spec, options.weights_dtype, tensor.dtype);
+    parameter.value = weights ? read_tensor(*runtime, *model->memory_, source, found->second, held)
+                              : Tensor(nullptr, nullptr, held, spec.shape);
     model->parameters_.add(std::move(parameter));
   }
   if (!missing.empty()) fail(Code::kDataLoss, path, ": missing tensors: ", names_text(missing));
@@ -120,21 +131,34 @@ std::shared_ptr<Model> Model::load(std::shared_ptr<Runtime> runtime, const std::
   return model;
 }
 
-std::shared_ptr<Model> Model::create(std::shared_ptr<Runtime> runtime, const Json& config, uint64_t seed,
-                                     const LoadOptions& options) {
+std::shared_ptr<Model> Model::from_config(std::shared_ptr<Runtime> runtime, const Json& config,
+                                          const LoadOptions& options) {
   std::shared_ptr<Model> model(new Model());
-  model->runtime_ = runtime;
   model->memory_ = MemoryAccount::child(runtime->memory, "model");
+  model->runtime_ = std::move(runtime);
   model->files_.config = config;
   model->files_.generation_config = Json::object();
   model->files_.tokenizer_config = Json::object();
   model->weights_dtype_ = "f32";
   model->config_ = DecoderConfig::parse(config, "model.config");
-  if (!options.tokenizer.empty()) model->set_text(options);
+  model->set_text(options);
+  return model;
+}
+
+std::shared_ptr<Model> Model::create_outline(std::shared_ptr<Runtime> runtime, const Json& config,
+                                             const LoadOptions& options) {
+  std::shared_ptr<Model> model = from_config(std::move(runtime), config, options);
   for (const nn::ParameterSpec& spec : decoder_parameters(model->config_)) {
-    nn::Parameter parameter;
-    parameter.spec = spec;
-    parameter.value = Tensor(*model->memory_, Category::kWeights, DType::f32, spec.shape, false);
+    model->parameters_.add({spec, Tensor(nullptr, nullptr, DType::f32, spec.shape)});
+  }
+  return model;
+}
+
+std::shared_ptr<Model> Model::create(std::shared_ptr<Runtime> runtime, const Json& config, uint64_t seed,
+                                     const LoadOptions& options) {
+  std::shared_ptr<Model> model = from_config(std::move(runtime), config, options);
+  for (const nn::ParameterSpec& spec : decoder_parameters(model->config_)) {
+    nn::Parameter parameter{spec, Tensor(*model->memory_, Category::kWeights, DType::f32, spec.shape, false)};
     nn::initialise(spec, seed, {parameter.value.as<float>(), static_cast<size_t>(parameter.value.elements())});
     model->parameters_.add(std::move(parameter));
   }

@@ -27,9 +27,13 @@ class Model {
   // Reads a folder or GGUF file. Every stored tensor must be used and every parameter found, with its shape: otherwise
   // kDataLoss naming the tensors. Memory is counted under kWeights.
   static std::shared_ptr<Model> load(std::shared_ptr<Runtime> runtime, const std::string& path, const LoadOptions& options);
+  // The same without weights: parameters have shapes and types but no memory. What a plan is made from.
+  static std::shared_ptr<Model> outline(std::shared_ptr<Runtime> runtime, const std::string& path, const LoadOptions& options);
   // Random weights (f32) from a config.json, for training from scratch; tokenizer and template from `options`.
   static std::shared_ptr<Model> create(std::shared_ptr<Runtime> runtime, const Json& config, uint64_t seed,
                                        const LoadOptions& options);
+  static std::shared_ptr<Model> create_outline(std::shared_ptr<Runtime> runtime, const Json& config,
+                                               const LoadOptions& options);
 
   const std::shared_ptr<Runtime>& runtime() const { return runtime_; }
   const std::shared_ptr<MemoryAccount>& memory() const { return memory_; }
@@ -49,6 +53,10 @@ class Model {
 
  private:
   Model() = default;
+  static std::shared_ptr<Model> open(std::shared_ptr<Runtime> runtime, const std::string& path, const LoadOptions& options,
+                                     bool weights);
+  static std::shared_ptr<Model> from_config(std::shared_ptr<Runtime> runtime, const Json& config,
+                                            const LoadOptions& options);
   void set_text(const LoadOptions& options);
 
   std::shared_ptr<Runtime> runtime_;
@@ -70,6 +78,8 @@ DType held_dtype(const nn::ParameterSpec& spec, const std::string& weights_dtype
 class Adapter {
  public:
   static std::shared_ptr<Adapter> create(std::shared_ptr<Model> base, const nn::AdapterConfig& config, uint64_t seed);
+  // Without weights, for a plan.
+  static std::shared_ptr<Adapter> outline(std::shared_ptr<Model> base, const nn::AdapterConfig& config);
   // Reads a PEFT folder. A key that matches nothing, a missing one, a wrong shape: kDataLoss naming the keys.
   static std::shared_ptr<Adapter> load(std::shared_ptr<Model> base, const std::string& folder);
 
@@ -82,7 +92,7 @@ class Adapter {
 
  private:
   Adapter() = default;
-  static std::shared_ptr<Adapter> allocate(std::shared_ptr<Model> base, const nn::AdapterConfig& config);
+  static std::shared_ptr<Adapter> allocate(std::shared_ptr<Model> base, const nn::AdapterConfig& config, bool weights);
 
   std::shared_ptr<Model> base_;
   std::shared_ptr<MemoryAccount> memory_;
