@@ -23,7 +23,9 @@ StagedOutput::StagedOutput(FileSystem& fs, std::string target, Kind kind)
       fail(Code::kAlreadyExists, target_, " already exists; remove it or choose another name");
     }
   }
-  fs_.make_folders(parent_path(target_));
+  const std::string parent = parent_path(target_);
+  for (std::string missing = parent; !fs_.exists(missing); missing = parent_path(missing)) made_.push_back(missing);
+  if (!made_.empty()) fs_.make_folders(parent);
   for (int number = 1;; ++number) {
     path_ = target_ + ".tmp-" + std::to_string(number);
     if (!fs_.exists(path_)) break;
@@ -52,6 +54,7 @@ void StagedOutput::commit() {
   fs_.rename(path_, target_);
   committed_ = true;
   fs_.sync_folder(parent_path(target_));
+  for (const std::string& folder : made_) fs_.sync_folder(parent_path(folder));
 }
 
 }  // namespace inlaid::formats

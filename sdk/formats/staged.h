@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sdk/base/file_system.h"
 
@@ -26,13 +27,14 @@ class StagedOutput {
   const std::string& path() const { return path_; }  // the temporary name
   // Writes and syncs one whole file inside a temporary folder.
   void write_text(std::string_view name, std::string_view text);
-  // Every file inside must be synced. Syncs the folders and renames.
+  // Every file inside must be synced. Syncs the folders, renames, and makes the rename durable.
   void commit();
 
  private:
   FileSystem& fs_;
   std::string target_, path_;
   Kind kind_;
+  std::vector<std::string> made_;  // parents that did not exist, innermost first
   bool committed_ = false;
 };
 
