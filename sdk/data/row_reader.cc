@@ -35,10 +35,6 @@ std::string lower_extension(const std::string& path) {
   return extension;
 }
 
-std::string too_long_reason() {
-  return "longer than " + std::to_string(kMaxRowBytes >> 20) + " MiB";
-}
-
 }  // namespace
 
 const char* container_name(Container container) {
@@ -53,7 +49,8 @@ const char* container_name(Container container) {
   return "";
 }
 
-RowReader::RowReader(FileSystem& fs, const std::string& path) : file_(fs.open(path)), buffer_(kBufferBytes) {
+RowReader::RowReader(FileSystem& fs, const std::string& path, uint64_t max_row_bytes)
+    : file_(fs.open(path)), max_row_bytes_(max_row_bytes), buffer_(kBufferBytes) {
   refill();
   if (std::string_view(buffer_.data(), filled_).starts_with("\xEF\xBB\xBF")) at_ = 3;
   const std::string extension = lower_extension(path);
@@ -112,7 +109,7 @@ bool RowReader::read_line(std::string* line, bool* too_long) {
     const void* newline = std::memchr(begin, '\n', filled_ - at_);
     const size_t length =
         newline != nullptr ? static_cast<size_t>(static_cast<const char*>(newline) - begin) : filled_ - at_;
-    if (line->size() + length > kMaxRowBytes) *too_long = true;
+    if (line->size() + length > max_row_bytes_) *too_long = true;
     if (!*too_long) line->append(begin, length);
     ended = newline != nullptr;
     at_ += length + (ended ? 1 : 0);
@@ -144,7 +141,7 @@ bool RowReader::next_document(RawRow* row) {
       continue;
     }
     if (!open) row->number = number_;
-    if (too_long || row->text.size() + line.size() + 1 > kMaxRowBytes) row->error = too_long_reason();
+    if (too_long || row->text.size() + line.size() + 1 > max_row_bytes_) row->error = too_long_reason();
     if (row->error.empty()) {
       if (open) row->text += '\n';
       row->text += line;
@@ -153,6 +150,10 @@ bool RowReader::next_document(RawRow* row) {
   }
   if (!row->error.empty()) row->text.clear();
   return open;
+}
+
+std::string RowReader::too_long_reason() const {
+  return "longer than " + std::to_string(max_row_bytes_) + " bytes";
 }
 
 bool RowReader::end_with(RawRow* row, std::string error) {
@@ -192,7 +193,7 @@ bool RowReader::next_element(RawRow* row) {
     } else if (c == '}' || c == ']') {
       if (--depth < 0) return end_with(row, "a closing bracket without an opening one");
     }
-    too_long = too_long || row->text.size() >= kMaxRowBytes;
+    too_long = too_long || row->text.size() >= max_row_bytes_;
     if (!too_long) row->text += static_cast<char>(c);
   }
   while (!row->text.empty() && is_space(static_cast<unsigned char>(row->text.back()))) row->text.pop_back();

@@ -41,7 +41,7 @@ const char* container_name(Container container);  // jsonl, json, text
 class RowReader {
  public:
   // kInvalidArgument for a file that is none of the three containers.
-  RowReader(FileSystem& fs, const std::string& path);
+  RowReader(FileSystem& fs, const std::string& path, uint64_t max_row_bytes = kMaxRowBytes);
   Container container() const { return container_; }
   // The next row; false at the end of the file.
   bool next(RawRow* row);
@@ -59,9 +59,11 @@ class RowReader {
   // it was skipped.
   bool read_line(std::string* line, bool* too_long);
   bool end_with(RawRow* row, std::string error);
+  std::string too_long_reason() const;
   void refill();
 
   std::unique_ptr<ReadableFile> file_;
+  uint64_t max_row_bytes_;
   Sha256 hash_;
   std::vector<char> buffer_;
   size_t at_ = 0, filled_ = 0;  // unread bytes are buffer_[at_, filled_)
