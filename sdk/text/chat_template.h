@@ -25,7 +25,15 @@ struct Rendered {
   bool generation_marks;     // spans of assistant turns come from {% generation %} blocks
 };
 
+class Conversation;  // chat_template_state.h
+
 // Immutable; every const member may be called from any thread.
+//
+// The environment is that of transformers: trim_blocks, lstrip_blocks, loop controls, raise_exception, strftime_now, tojson as
+// json.dumps(ensure_ascii=False), {% generation %} blocks, methods of Python's strings and dictionaries; `tools` and
+// `documents` are none unless given. Two differences: strftime_now shows UTC, as the library does not read the time zone of
+// the process, and the variable `date` (YYYY-MM-DD, or with Thh:mm:ss) sets its clock. Templates come from outside: steps,
+// output, memory and recursion of a render are limited.
 class ChatTemplate {
  public:
   // Compiles a template. `special_tokens` is an object such as {"bos_token": "<s>", "eos_token": "</s>"} visible to it.
@@ -34,20 +42,23 @@ class ChatTemplate {
   ~ChatTemplate();
 
   // Renders messages (array of {"role", "content", ...}). `extra` holds further variables: tools, documents, or host's own.
-  // kInvalidArgument when the template refuses the messages (raise_exception) or runs out of its step budget.
+  // kInvalidArgument when the template refuses the messages (raise_exception) or reads what is not there;
+  // kResourceExhausted when it runs out of its budget.
   std::string render(const Json& messages, bool add_generation_prompt, const Json& extra) const;
 
-  // Renders and finds the spans. How: contents are wrapped in sentinels that occur nowhere, the marked render must equal the
-  // unmarked one once they are removed; the span of an assistant turn runs to the end of its end-of-turn marker, which is
-  // the text between its content and the next message (or the end) up to and including the first special token of
-  // `eos_candidates`. When a template trims or transforms contents the unmarked text is searched from the last
-  // position instead, and a content that cannot be placed is kInvalidArgument naming the message.
+  // Renders and finds the spans; how is told in turn_spans.h. A template with {% generation %} blocks has exactly those as
+  // spans, one per block, as in transformers. Else the span of a message is its content as written, up to the end of its
+  // end-of-turn marker: the text after the content up to and including the first of `eos_candidates` before the next message.
+  // Turns with tool calls or reasoning begin where the model would begin to write, after the generation prompt.
+  // Spans of other roles are there for messages whose content is found; an assistant turn that cannot be placed
+  // with certainty is kInvalidArgument naming the message.
   Rendered render_with_spans(const Json& messages, const Json& extra, const std::vector<std::string>& eos_candidates) const;
 
   const std::string& source() const;
 
  private:
   ChatTemplate();
+  friend class Conversation;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -43,12 +43,19 @@ class Tokenizer {
 
  private:
   Tokenizer();
+  friend class DecodeStream;
   struct State;
   std::unique_ptr<State> state_;
 };
 
 // Decodes ids one by one and gives out text only when it is final: whole UTF-8 characters, with the spaces that a decode
 // of the whole sequence would have. The concatenation of all results equals decode() of all ids.
+//
+// Idea: the tokenizer decodes a window of the last ids with and without the new one; the difference of the two is the new text,
+// held back while it ends in U+FFFD, the sign of a character that is not whole yet. Inside a run of byte tokens "<0xNN>"
+// nothing is final before the run ends, because one invalid byte changes the text of the whole run. A decoder that looks back
+// further (none of the published models has one) gives out everything at the end. Cost: O(window) per id.
+// Not for use by two threads at once. Tested in decode_stream_test.cc.
 class DecodeStream {
  public:
   DecodeStream(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special);
@@ -58,11 +65,13 @@ class DecodeStream {
   std::string finish();
 
  private:
+  std::string rest_of(const std::string& text) const;
+
   std::shared_ptr<const Tokenizer> tokenizer_;
   bool skip_special_;
-  std::vector<int32_t> ids_;
-  size_t prefix_ = 0;  // ids before this are final
-  size_t read_ = 0;
+  std::vector<int32_t> ids_;  // the window, and what of it is already given out
+  size_t read_ = 0;           // text of ids before this is given out
+  std::string given_;         // decode of ids_[0, read_)
 };
 
 }  // namespace inlaid::text

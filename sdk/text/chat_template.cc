@@ -1,0 +1,106 @@
+#include "sdk/text/chat_template.h"
+
+#include <chrono>  // for system_clock
+
+#include "sdk/text/chat_template_state.h"
+#include "sdk/text/rust_result.h"
+#include "sdk/text/turn_spans.h"
+
+namespace inlaid::text {
+namespace {
+
+// Templates over this are refused; the longest published ones have some 30 kB.
+constexpr size_t kMaxSource = size_t{1} << 20;
+// So are conversations: as much as a tokenizer takes.
+constexpr size_t kMaxVariables = size_t{64} << 20;
+
+void check_messages(const Json& messages, const std::string& what) {
+  if (!messages.is_array()) fail(Code::kInvalidArgument, what, ": messages must be an array of objects");
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const Json& message = messages[i];
+    if (!message.is_object()) fail(Code::kInvalidArgument, what, ": message ", i, " must be an object");
+    const auto role = message.find("role");
+    if (role == message.end() || !role->is_string()) {
+      fail(Code::kInvalidArgument, what, ": message ", i, " needs a 'role' that is a string");
+    }
+  }
+}
+
+}  // namespace
+
+ChatTemplate::State::~State() { inlaid_text_template_free(handle); }
+
+Conversation::Conversation(const Template& chat_template, const Json& messages, const Json& extra)
+    : template_(chat_template), messages_(messages), variables_(chat_template.special_tokens) {
+  check_messages(messages, template_.what);
+  // transformers passes these two always, so that "is defined" holds for both.
+  variables_["tools"] = nullptr;
+  variables_["documents"] = nullptr;
+  if (!extra.is_object() && !extra.is_null()) {
+    fail(Code::kInvalidArgument, template_.what, ": further variables must be an object");
+  }
+  for (const auto& [key, value] : extra.items()) {
+    if (key == "messages" || key == "add_generation_prompt" || key.starts_with("__")) {
+      fail(Code::kInvalidArgument, template_.what, ": variable '", key, "' is set by the renderer itself");
+    }
+    variables_[key] = value;
+  }
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  now_ = std::chrono::duration_cast<std::chrono::seconds>(since_epoch).count();
+}
+
+std::string Conversation::render(const Json& messages, bool add_generation_prompt, GenerationMarks marks) const {
+  Json variables = variables_;
+  variables["messages"] = messages;
+  variables["add_generation_prompt"] = add_generation_prompt;
+  const std::string text = to_text(variables);
+  if (text.size() > kMaxVariables) {
+    fail(Code::kInvalidArgument, template_.what, ": a conversation of ", text.size(), " bytes is over the limit of ",
+         kMaxVariables);
+  }
+  RustBytes error;
+  RustBytes out;
+  check_rust(inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin, marks.end,
+                                         out.out(), error.out()),
+             error, template_.what);
+  return std::string(out.view());
+}
+
+std::string Conversation::everything() const {
+  return template_.source + to_text(variables_) + to_text(messages_);
+}
+
+ChatTemplate::ChatTemplate() : state_(std::make_unique<State>()) {}
+ChatTemplate::~ChatTemplate() = default;
+
+std::shared_ptr<const ChatTemplate> ChatTemplate::compile(std::string source, Json special_tokens,
+                                                          std::string_view what) {
+  if (source.size() > kMaxSource) {
+    fail(Code::kInvalidArgument, what, ": a template of ", source.size(), " bytes is over the limit of ", kMaxSource);
+  }
+  if (special_tokens.is_null()) special_tokens = Json::object();
+  if (!special_tokens.is_object()) fail(Code::kInvalidArgument, what, ": special tokens must be an object");
+  std::shared_ptr<ChatTemplate> result(new ChatTemplate());
+  State& state = *result->state_;
+  state.what = what;
+  state.source = std::move(source);
+  state.special_tokens = std::move(special_tokens);
+  RustBytes error;
+  check_rust(inlaid_text_template_new(data_of(state.source), state.source.size(), &state.handle,
+                                      &state.generation_blocks, error.out()),
+             error, what, ": not a valid chat template");
+  return result;
+}
+
+std::string ChatTemplate::render(const Json& messages, bool add_generation_prompt, const Json& extra) const {
+  return Conversation(*state_, messages, extra).render(messages, add_generation_prompt);
+}
+
+Rendered ChatTemplate::render_with_spans(const Json& messages, const Json& extra,
+                                         const std::vector<std::string>& eos_candidates) const {
+  return find_turns(Conversation(*state_, messages, extra), eos_candidates);
+}
+
+const std::string& ChatTemplate::source() const { return state_->source; }
+
+}  // namespace inlaid::text

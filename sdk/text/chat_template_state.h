@@ -1,0 +1,53 @@
+// What a ChatTemplate holds, and renders of it with prepared variables. For sdk/text only.
+#ifndef INLAID_SDK_TEXT_CHAT_TEMPLATE_STATE_H_
+#define INLAID_SDK_TEXT_CHAT_TEMPLATE_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "sdk/text/chat_template.h"
+#include "sdk/text/rust/inlaid_text.h"
+
+namespace inlaid::text {
+
+struct ChatTemplate::State {
+  ~State();
+
+  inlaid_text_template* handle = nullptr;
+  std::string what;
+  std::string source;
+  Json special_tokens;
+  size_t generation_blocks = 0;  // in the source
+};
+
+// One conversation to be rendered several times: the other variables and the clock are the same in each render, so that
+// a template that shows the time gives equal texts.
+class Conversation {
+ public:
+  using Template = ChatTemplate::State;
+
+  // Checks the shapes of messages and extra. Keeps references to the first two.
+  Conversation(const Template& chat_template, const Json& messages, const Json& extra);
+
+  // Code points to write around generation blocks; 0 = none.
+  struct GenerationMarks {
+    char32_t begin, end;
+  };
+  std::string render(const Json& messages, bool add_generation_prompt, GenerationMarks marks = {0, 0}) const;
+
+  const Template& chat_template() const { return template_; }
+  const Json& messages() const { return messages_; }
+  // All variables as text, for the search of characters that occur nowhere.
+  std::string everything() const;
+
+ private:
+  const Template& template_;
+  const Json& messages_;
+  Json variables_;
+  int64_t now_;
+};
+
+}  // namespace inlaid::text
+
+#endif  // INLAID_SDK_TEXT_CHAT_TEMPLATE_STATE_H_
