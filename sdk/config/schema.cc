@@ -1,5 +1,7 @@
 // JSON Schema (draft 2020-12) and Markdown, both from the table of keys. The schema describes each key for itself: rules between
 // keys (rules.h) are not in it, and null, which means default, is accepted everywhere.
+#include <cmath>
+
 #include "sdk/base/json.h"
 #include "sdk/config/config.h"
 #include "sdk/config/table.h"
@@ -15,11 +17,15 @@ Json text_list(std::string_view values) {
   return list;
 }
 
+// Whole bounds are written as integers.
+Json bound_value(double bound) {
+  const auto whole = static_cast<int64_t>(bound);
+  return static_cast<double>(whole) == bound ? Json(whole) : Json(bound);
+}
+
 void add_range(const Key& key, Json* schema) {
   const auto add = [&](const char* word, double bound) {
-    if (bound != bound) return;  // absent
-    const auto whole = static_cast<int64_t>(bound);
-    (*schema)[word] = static_cast<double>(whole) == bound ? Json(whole) : Json(bound);
+    if (!std::isnan(bound)) (*schema)[word] = bound_value(bound);
   };
   add("minimum", key.min);
   add("maximum", key.max);
@@ -146,7 +152,7 @@ std::string values_text(const Key& key) {
   if (key.values.empty() || key.type != Type::kText) add(type_name(key));
   for (const std::string& value : split_values(key.values)) add(code(value));
   const auto bound = [&](const char* sign, double value) {
-    if (value == value) add(sign + Json(value).dump());
+    if (!std::isnan(value)) add(sign + bound_value(value).dump());
   };
   bound(">= ", key.min);
   bound("<= ", key.max);

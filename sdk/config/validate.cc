@@ -14,7 +14,7 @@ namespace {
   throw Error(code, "configuration: key '" + std::string(key) + "' " + text, to_text(details));
 }
 
-std::string quoted_list(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) {
     if (!out.empty()) out += ", ";
@@ -66,7 +66,7 @@ class Checker {
       case Type::kTemplate: return template_text(value);
       case Type::kFlagOrText:
         if (value.is_boolean()) return value;
-        if (!value.is_string()) wrong(value, "true, false or one of: " + quoted_list(split_values(key_.values)));
+        if (!value.is_string()) wrong(value, "true, false or one of: " + joined(split_values(key_.values)));
         return text(value, path_);
       case Type::kTexts: return texts(value);
       case Type::kTextOrTexts:
@@ -128,7 +128,7 @@ class Checker {
     if (key_.values.empty()) return value;
     const std::vector<std::string> values = split_values(key_.values), later = split_values(key_.later);
     if (std::find(values.begin(), values.end(), word) != values.end()) return value;
-    const std::string supported = quoted_list(values);
+    const std::string supported = (key_.type == Type::kFlagOrText ? "true, false, " : "") + joined(values);
     if (std::find(later.begin(), later.end(), word) != later.end()) {
       refuse_in_this_build(at, "cannot be " + shown(value) + " in this build; supported: " + supported);
     }
@@ -184,7 +184,7 @@ class Checker {
     for (const auto& [name, entry] : value.items()) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       const std::string near = nearest(name, names);
-      refuse(at + "." + name, near.empty() ? "is unknown; known here: " + quoted_list(names)
+      refuse(at + "." + name, near.empty() ? "is unknown; known here: " + joined(names)
                                            : "is unknown; did you mean '" + at + "." + near + "'?");
     }
     Json result = Json::object();
@@ -219,7 +219,7 @@ void validate_section(const Json& object, const std::string& section, const std:
       if (!value.is_null()) values->emplace(path, Checker(*key, path, folder).check(value));
     } else if (plain && !name.empty() && is_section(path)) {
       if (value.is_null()) continue;
-      if (!value.is_object()) refuse(path, "must be an object with the keys " + quoted_list(names_in(path)) + ", not " + shown(value));
+      if (!value.is_object()) refuse(path, "must be an object with the keys " + joined(names_in(path)) + ", not " + shown(value));
       validate_section(value, path, folder, values);
     } else {
       refuse_unknown(path);
@@ -263,7 +263,7 @@ void refuse_unknown(std::string_view path) {
   std::string section(dot == std::string_view::npos ? "" : path.substr(0, dot));
   if (!is_section(section)) section.clear();
   refuse(path, "is unknown; known " + (section.empty() ? "at the top" : "in '" + section + "'") + ": " +
-                   quoted_list(names_in(section)));
+                   joined(names_in(section)));
 }
 
 Values validate(const Json& document, const std::string& folder) {
