@@ -2,6 +2,7 @@
 #include <regex>
 
 #include "sdk/base/error.h"
+#include "sdk/train/evaluate.h"
 #include "sdk/train/trainer.h"
 
 namespace inlaid::train {
@@ -11,8 +12,10 @@ constexpr uint64_t kAlign = 64;
 
 uint64_t padded(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-autograd::Program record(const Runtime& runtime, const models::DecoderConfig& model, const nn::Modules& modules,
-                         const autograd::Capacity& capacity, bool training, bool recompute) {
+}  // namespace
+
+autograd::Program record_loss_program(const Runtime& runtime, const models::DecoderConfig& model, const nn::Modules& modules,
+                                      const autograd::Capacity& capacity, bool training, bool recompute) {
   autograd::Recorder recorder(capacity, DType::f32, training);
   const models::DecoderOptions options{recompute, 0};
   const autograd::ValueId hidden = models::record_decoder(recorder, model, modules, options);
@@ -20,8 +23,6 @@ autograd::Program record(const Runtime& runtime, const models::DecoderConfig& mo
       ops::linear_cross_entropy(recorder, hidden, models::head_weight(recorder, model, modules), 1.0);
   return recorder.finish({loss.loss, loss.correct}, runtime.kernels, runtime.pool.threads());
 }
-
-}  // namespace
 
 uint64_t Programs::activation_bytes() const { return std::max(train.activation_bytes, evaluate.activation_bytes); }
 uint64_t Programs::workspace_bytes() const { return padded(std::max(train.workspace_bytes, evaluate.workspace_bytes)); }
@@ -69,8 +70,8 @@ Programs record_programs(const Runtime& runtime, const models::DecoderConfig& mo
   Programs programs;
   programs.capacity = capacity;
   programs.recompute = recompute == "full";
-  programs.train = record(runtime, model, modules, capacity, true, programs.recompute);
-  programs.evaluate = record(runtime, model, modules, capacity, false, false);
+  programs.train = record_loss_program(runtime, model, modules, capacity, true, programs.recompute);
+  programs.evaluate = record_loss_program(runtime, model, modules, capacity, false, false);
   for (const autograd::ParameterUse& use : programs.train.parameters) {
     if (!use.trainable) continue;
     const uint64_t bytes = padded(static_cast<uint64_t>(byte_count(DType::f32, use.shape)));

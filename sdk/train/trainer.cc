@@ -7,6 +7,7 @@
 
 #include "sdk/base/error.h"
 #include "sdk/tensor/device.h"
+#include "sdk/train/evaluate.h"
 
 namespace inlaid::train {
 namespace {
@@ -97,23 +98,6 @@ Device Trainer::device() const {
   return Device::cpu(runtime_->kernels, runtime_->pool.executor(), workspace_.data(), workspace_.size());
 }
 
-LossSums Trainer::read_loss(const autograd::Program& program, const autograd::Extents& extents) const {
-  const auto output = [&](size_t i) {
-    return activations_.data() + program.offset[static_cast<size_t>(program.root(program.outputs[i]))];
-  };
-  const auto* loss = reinterpret_cast<const float*>(output(0));
-  const auto* correct = reinterpret_cast<const int32_t*>(output(1));
-  LossSums sums;
-  for (int64_t i = 0; i < extents.targets; ++i) {
-    sums.loss += static_cast<double>(loss[i]);
-    sums.correct += correct[i];
-  }
-  sums.target_tokens = extents.targets;
-  sums.tokens = extents.tokens;
-  sums.documents = extents.documents;
-  return sums;
-}
-
 LossSums Trainer::accumulate(const data::MicroBatch& batch, const std::atomic<bool>* cancel) {
   const autograd::Extents extents = batch_->load(batch, model_->config().vocab_size);
   Device device = this->device();
@@ -121,7 +105,7 @@ LossSums Trainer::accumulate(const data::MicroBatch& batch, const std::atomic<bo
   LossSums sums;
   try {
     replay.forward();
-    sums = read_loss(programs_.train, extents);
+    sums = read_loss(programs_.train, activations_.data(), extents);
     replay.backward();
   } catch (...) {
     drop_gradients();
@@ -234,22 +218,12 @@ LossSums Trainer::evaluate(const data::Dataset& dataset, const std::atomic<bool>
   if (pending_micro_batches_ != 0) {
     fail(Code::kFailedPrecondition, "micro-batches were accumulated; apply them before evaluating");
   }
-  data::BatchOptions options;
-  options.shuffle = false;
-  options.micro_batch_tokens = programs_.capacity.tokens;
-  // The batcher keeps its own reference out of this call, so a non-owning one is enough.
-  const data::Batcher batcher(std::shared_ptr<const data::Dataset>(std::shared_ptr<void>(), &dataset), options);
   Device device = this->device();
-  LossSums sums;
-  data::Cursor cursor;
-  while (cursor.epoch == 0) {
-    const data::MicroBatch batch = batcher.next(cursor);
+  return evaluate_batches(dataset, programs_.capacity.tokens, [&](const data::MicroBatch& batch) {
     const autograd::Extents extents = batch_->load(batch, model_->config().vocab_size);
     autograd::Replay(programs_.evaluate, device, evaluate_binding_, extents, cancel).forward();
-    sums.add(read_loss(programs_.evaluate, extents));
-    cursor = batch.next;
-  }
-  return sums;
+    return read_loss(programs_.evaluate, activations_.data(), extents);
+  });
 }
 
 std::vector<std::pair<std::string, TensorView>> Trainer::gradients() const {

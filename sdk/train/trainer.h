@@ -110,7 +110,6 @@ class Trainer {
   void allocate();
   autograd::Binding bind(const autograd::Program& program) const;
   Device device() const;
-  LossSums read_loss(const autograd::Program& program, const autograd::Extents& extents) const;
   double squared_norm(const TensorView& gradient) const;
   void drop_gradients();
   void check_finite(double norm) const;
