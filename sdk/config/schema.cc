@@ -1,6 +1,7 @@
 // JSON Schema (draft 2020-12) and Markdown, both from the table of keys. The schema describes each key for itself: rules between
 // keys (rules.h) are not in it, and null, which means default, is accepted everywhere.
 #include <cmath>
+#include <cstdint>
 
 #include "sdk/base/json.h"
 #include "sdk/config/config.h"
@@ -36,6 +37,7 @@ void add_range(const Key& key, Json* schema) {
 Json number_schema(const Key& key, const char* type) {
   Json schema = {{"type", type}};
   add_range(key, &schema);
+  if (std::string_view(type) == "integer" && std::isnan(key.max)) schema["maximum"] = INT64_MAX;
   return schema;
 }
 

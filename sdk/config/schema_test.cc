@@ -52,7 +52,7 @@ TEST(Schema, NoObjectWithPropertiesAllowsOthers) {
 TEST(Schema, StatesTypesRangesAndValues) {
   const Json root = schema();
   const auto value = [&](const char* path) { return property(root, path)["anyOf"][0]; };
-  EXPECT_EQ(to_text(value("train.seed")), R"({"type":"integer","minimum":0})");
+  EXPECT_EQ(to_text(value("train.seed")), R"({"type":"integer","minimum":0,"maximum":9223372036854775807})");
   EXPECT_EQ(to_text(value("optim.adam_beta1")), R"({"type":"number","minimum":0,"exclusiveMaximum":1})");
   EXPECT_EQ(to_text(value("model.recompute")), R"({"type":"string","enum":["none","full","auto"]})");
   EXPECT_EQ(to_text(value("parallel.tensor")), R"({"const":1})");
