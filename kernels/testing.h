@@ -110,20 +110,20 @@ inline std::vector<const KernelTable*> cpu_tables() {
 }
 
 // A context whose workspace holds rubbish, ends exactly where asked for, and is checked for overruns when it goes.
-class Run {
+class Call {
  public:
-  explicit Run(const Executor& executor, size_t workspace = 0) : bytes_(workspace) {
+  explicit Call(const Executor& executor, size_t workspace = 0) : bytes_(workspace) {
     memory_ = static_cast<std::byte*>(::operator new(bytes_ + kGuard, std::align_val_t{64}));
     std::memset(memory_, 0xFF, bytes_);  // NaN as f32
     std::memset(memory_ + bytes_, 0x5A, kGuard);
     context_ = {&executor, memory_, bytes_};
   }
-  ~Run() {
+  ~Call() {
     for (size_t i = 0; i < kGuard; ++i) EXPECT_EQ(memory_[bytes_ + i], std::byte{0x5A}) << "workspace was overrun";
     ::operator delete(memory_, std::align_val_t{64});
   }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
   operator const Context&() const { return context_; }
 
  private:
@@ -133,7 +133,7 @@ class Run {
   Context context_;
 };
 
-inline Run serial(size_t workspace = 0) { return Run(serial_executor(), workspace); }
+inline Call serial(size_t workspace = 0) { return Call(serial_executor(), workspace); }
 
 // Calls check(executor) with 1, 2, 3 and 7 threads.
 template <typename Fn>

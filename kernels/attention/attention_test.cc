@@ -49,11 +49,11 @@ struct Problem {
   }
   void run_forward(const KernelTable& table, const Executor& executor) {
     const AttentionForwardArgs args = forward_args();
-    table.attention_forward(Run(executor, table.attention_forward_workspace(args, executor.threads)), args);
+    table.attention_forward(Call(executor, table.attention_forward_workspace(args, executor.threads)), args);
   }
   void run_backward(const KernelTable& table, const Executor& executor) {
     const AttentionBackwardArgs args = backward_args();
-    table.attention_backward(Run(executor, table.attention_backward_workspace(args, executor.threads)), args);
+    table.attention_backward(Call(executor, table.attention_backward_workspace(args, executor.threads)), args);
   }
   void run(const KernelTable& table, const Executor& executor) {
     run_forward(table, executor);

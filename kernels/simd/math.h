@@ -33,7 +33,8 @@ INLAID_INLINE V exp(V x) {
 #else
   // In two factors, because 2^128 alone is not representable.
   const I exponent = reinterpret_cast<I>(shifted) - reinterpret_cast<I>(magic);
-  const V scaled = p * reinterpret_cast<V>((exponent + 126) << 23) * 2.0f;
+  const I half = exponent >> 1;
+  const V scaled = p * reinterpret_cast<V>((half + 127) << 23) * reinterpret_cast<V>((exponent - half + 127) << 23);
 #endif
   return x < -87.33654f ? V{} : scaled;
 }
