@@ -8,7 +8,8 @@ std::string read_text(FileSystem& fs, const std::string& path, uint64_t limit) {
   std::unique_ptr<ReadableFile> file = fs.open(path);
   const uint64_t size = file->size();
   if (size > limit) {
-    fail(Code::kInvalidArgument, path, ": ", size, " bytes are more than the ", limit, " bytes expected at most");
+    fail(Code::kInvalidArgument, path, ": ", size, " bytes are more than the ", limit,
+         " bytes expected at most");
   }
   std::string text(size, '\0');
   file->read_at(0, std::as_writable_bytes(std::span(text.data(), text.size())));

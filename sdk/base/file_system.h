@@ -1,8 +1,9 @@
-// The one seam through which the engine touches files. Tests put a faulty or crashing file system here; a host may put its
-// own store. Files are read with positioned reads, never mapped: a file truncated by somebody else must not kill the host.
+// The one seam through which the engine touches files. Tests put a faulty or crashing file system here; a
+// host may put its own store. Files are read with positioned reads, never mapped: a file truncated by
+// somebody else must not kill the host.
 //
-// All calls throw: kNotFound, kPermissionDenied, kAlreadyExists, kResourceExhausted (disk full), kDataLoss (short read), or
-// kUnavailable for other input/output errors; every message names the path.
+// All calls throw: kNotFound, kPermissionDenied, kAlreadyExists, kResourceExhausted (disk full), kDataLoss
+// (short read), or kUnavailable for other input/output errors; every message names the path.
 #ifndef INLAID_SDK_BASE_FILE_SYSTEM_H_
 #define INLAID_SDK_BASE_FILE_SYSTEM_H_
 
@@ -27,7 +28,7 @@ class ReadableFile {
 
 class WritableFile {
  public:
-  virtual ~WritableFile() = default;  // closes without syncing
+  virtual ~WritableFile() = default;                         // closes without syncing
   virtual void write(std::span<const std::byte> bytes) = 0;  // appends, all or throws
   virtual void sync() = 0;                                   // data reaches the disk
   virtual void close() = 0;                                  // idempotent; reports a late error

@@ -1,4 +1,5 @@
-// The same expectations for the operating system's files and for the file system in memory that crash tests stand on.
+// The same expectations for the operating system's files and for the file system in memory that crash tests
+// stand on.
 #include "sdk/base/file_system.h"
 
 #include <gtest/gtest.h>
@@ -172,7 +173,8 @@ TEST_P(Files, ReadsFromSeveralThreads) {
 }
 
 TEST(PosixFiles, NamedPipeIsRefusedWithoutWaiting) {
-  const std::string name = (std::filesystem::temp_directory_path() / ("inlaid_pipe_" + std::to_string(::getpid()))).string();
+  const std::string name =
+      (std::filesystem::temp_directory_path() / ("inlaid_pipe_" + std::to_string(::getpid()))).string();
   ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0);
   EXPECT_THROW(posix_file_system().open(name), Error);
   ::unlink(name.c_str());

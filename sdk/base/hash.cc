@@ -28,7 +28,8 @@ uint32_t load_big_endian(const std::byte* bytes) {
          std::to_integer<uint32_t>(bytes[2]) << 8 | std::to_integer<uint32_t>(bytes[3]);
 }
 
-// Tables for eight bytes at a time ("slicing-by-8"): kCrc[k][b] is the checksum of byte b followed by k zero bytes.
+// Tables for eight bytes at a time ("slicing-by-8"): kCrc[k][b] is the checksum of byte b followed by k zero
+// bytes.
 constexpr std::array<std::array<uint32_t, 256>, 8> make_crc_tables() {
   constexpr uint32_t kPolynomial = 0x82f63b78;  // Castagnoli, bits reversed
   std::array<std::array<uint32_t, 256>, 8> table{};
@@ -86,7 +87,9 @@ void Sha256::update(std::span<const std::byte> bytes) {
   if (!bytes.empty()) std::memcpy(pending_.data(), bytes.data(), bytes.size());
 }
 
-void Sha256::update(std::string_view text) { update(std::as_bytes(std::span(text.data(), text.size()))); }
+void Sha256::update(std::string_view text) {
+  update(std::as_bytes(std::span(text.data(), text.size())));
+}
 
 std::string Sha256::hex() {
   const uint64_t bits = length_ * 8;

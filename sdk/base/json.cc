@@ -46,8 +46,8 @@ std::string excerpt(std::string_view text) {
   return out;
 }
 
-// Builds the value from the parser's events. The parser of nlohmann-json is iterative, so that depth costs no stack;
-// keys are compared through a hash set, so that an object of many keys costs linear time.
+// Builds the value from the parser's events. The parser of nlohmann-json is iterative, so that depth costs no
+// stack; keys are compared through a hash set, so that an object of many keys costs linear time.
 class Builder : public nlohmann::json_sax<Json> {
  public:
   Builder(std::string_view text, std::string_view what) : text_(text), what_(what), reached_(text.data()) {}
@@ -81,7 +81,8 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(size_t, const std::string& token, const nlohmann::detail::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: TEXT; last read: 'TOKEN'; expected ..."
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: TEXT; last read: 'TOKEN'; expected
+    // ..."
     std::string text = error.what();
     if (size_t end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
     if (text.rfind("parse error", 0) == 0) {
@@ -122,8 +123,8 @@ class Builder : public nlohmann::json_sax<Json> {
     const size_t line = 1 + static_cast<size_t>(std::count(begin, end, '\n'));
     const char* start = end;
     while (start != begin && start[-1] != '\n') --start;
-    fail(Code::kInvalidArgument, what_, ": line ", line, ", column ", std::max<std::ptrdiff_t>(1, end - start), ": ",
-         text);
+    fail(Code::kInvalidArgument, what_, ": line ", line, ", column ",
+         std::max<std::ptrdiff_t>(1, end - start), ": ", text);
   }
 
   // Places a value where the document has it and returns its place, which stays until its parent grows.
@@ -173,9 +174,12 @@ class Builder : public nlohmann::json_sax<Json> {
   fail(Code::kInvalidArgument, what, ": key '", key, "' must be ", type);
 }
 
-char lower(char c) { return (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) {
+  return (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
-// Edit distance with insertion, deletion, substitution and transposition of neighbours (optimal string alignment).
+// Edit distance with insertion, deletion, substitution and transposition of neighbours (optimal string
+// alignment).
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -196,7 +200,9 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Json parse_json(std::string_view text, std::string_view what) { return Builder(text, what).parse(); }
+Json parse_json(std::string_view text, std::string_view what) {
+  return Builder(text, what).parse();
+}
 
 std::string to_text(const Json& value) {
   try {

@@ -17,47 +17,59 @@ std::string refusal(std::string_view text) {
   return "accepted";
 }
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(Json, ParsesEveryKindOfValueInOrder) {
-  const Json value = parse_json(R"({"z":1,"a":-2,"n":null,"t":true,"f":1.5e-3,"s":"h\u00e9\ud83d\ude00","l":[1,[],{}]})", "x");
-  EXPECT_EQ(to_text(value), "{\"z\":1,\"a\":-2,\"n\":null,\"t\":true,\"f\":0.0015,\"s\":\"h\u00e9\U0001F600\",\"l\":[1,[],{}]}");
+  const Json value = parse_json(
+      R"({"z":1,"a":-2,"n":null,"t":true,"f":1.5e-3,"s":"h\u00e9\ud83d\ude00","l":[1,[],{}]})", "x");
+  EXPECT_EQ(
+      to_text(value),
+      "{\"z\":1,\"a\":-2,\"n\":null,\"t\":true,\"f\":0.0015,\"s\":\"h\u00e9\U0001F600\",\"l\":[1,[],{}]}");
   EXPECT_EQ(parse_json(" 18446744073709551615 ", "x").get<uint64_t>(), 18446744073709551615u);
   EXPECT_EQ(parse_json("\"top\"", "x"), "top");
 }
 
 TEST(Json, NumbersKeepTheirExactValue) {
-  for (const char* text : {"0.1", "5e-05", "1e-300", "0.30000000000000004", "123456789.125", "2.2250738585072014e-308"}) {
+  for (const char* text :
+       {"0.1", "5e-05", "1e-300", "0.30000000000000004", "123456789.125", "2.2250738585072014e-308"}) {
     EXPECT_EQ(to_text(parse_json(text, "x")), text);
   }
 }
 
 TEST(Json, NamesSourceLineAndColumn) {
-  EXPECT_EQ(refusal("{\"a\": 1,\n  \"b\": tru }").rfind("job.json: line 2, column ", 0), 0u) << refusal("{\"a\": 1,\n  \"b\": tru }");
+  EXPECT_EQ(refusal("{\"a\": 1,\n  \"b\": tru }").rfind("job.json: line 2, column ", 0), 0u)
+      << refusal("{\"a\": 1,\n  \"b\": tru }");
   EXPECT_TRUE(has(refusal("[1, 2"), "line 1, column 5"));
   EXPECT_TRUE(has(refusal("\n\n   x"), "line 3, column 4"));
 }
 
 TEST(Json, RefusesWhatIsNotStrictJson) {
-  for (const char* text : {"", " ", "{} x", "1 2", "[1,]", "{\"a\":1,}", "// c\n1", "/* c */ 1", "NaN", "[Infinity]", "-",
-                           "01", "+1", ".5", "1.", "'a'", "{a:1}", "[1 2]", "\"\\x\"", "\"\t\"", "\"open", "1e999", "[-1e999]",
-                           "\"\\ud800\"", "{\"a\" 1}", "nul", "]", "}"}) {
+  for (const char* text :
+       {"",          " ",        "{} x",        "1 2",       "[1,]",    "{\"a\":1,}", "// c\n1",
+        "/* c */ 1", "NaN",      "[Infinity]",  "-",         "01",      "+1",         ".5",
+        "1.",        "'a'",      "{a:1}",       "[1 2]",     "\"\\x\"", "\"\t\"",     "\"open",
+        "1e999",     "[-1e999]", "\"\\ud800\"", "{\"a\" 1}", "nul",     "]",          "}"}) {
     EXPECT_TRUE(has(refusal(text), "job.json: line ")) << text << " gave " << refusal(text);
   }
 }
 
 TEST(Json, RefusesBadUtf8AndKeepsTheMessageUtf8) {
-  for (const char* text : {"\"\xff\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xf5\x80\x80\x80\"", "\"ab\xc3\"", "\xfe"}) {
+  for (const char* text :
+       {"\"\xff\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xf5\x80\x80\x80\"", "\"ab\xc3\"", "\xfe"}) {
     const std::string message = refusal(text);
     EXPECT_TRUE(has(message, "job.json: line 1")) << message;
     EXPECT_NO_THROW(to_text(Json(message))) << "the message itself is not UTF-8";
   }
-  EXPECT_LT(refusal("\"" + std::string(100000, 'a') + "\x01\"").size(), 300u) << "the message must not hold the document";
+  EXPECT_LT(refusal("\"" + std::string(100000, 'a') + "\x01\"").size(), 300u)
+      << "the message must not hold the document";
 }
 
 TEST(Json, DuplicateKeyIsNamedWithItsFullPath) {
   EXPECT_TRUE(has(refusal(R"({"a":1,"a":2})"), "key 'a' appears twice"));
-  EXPECT_TRUE(has(refusal(R"({"optim":{"lr":[{"x":1},{"y":1,"y":2}]}})"), "key 'optim.lr[1].y' appears twice"));
+  EXPECT_TRUE(
+      has(refusal(R"({"optim":{"lr":[{"x":1},{"y":1,"y":2}]}})"), "key 'optim.lr[1].y' appears twice"));
   EXPECT_TRUE(has(refusal(R"([[0,{"y":{}, "y":2}]])"), "key '[0][1].y' appears twice"));
   EXPECT_TRUE(has(refusal("{\"a\":1,\n\"\\u0061\":2}"), "line 2")) << "an escaped spelling is the same key";
   EXPECT_NO_THROW(parse_json(R"({"a":{"a":1},"b":{"a":1}})", "x")) << "the same key in different objects";
@@ -85,7 +97,8 @@ TEST(Json, WritingRefusesStringsThatAreNotUtf8) {
 }
 
 TEST(Json, TypedAccessNamesSourceKeyAndType) {
-  const Json object = parse_json(R"({"i":3,"d":2.5,"b":true,"s":"x","u":18446744073709551615,"n":null})", "x");
+  const Json object =
+      parse_json(R"({"i":3,"d":2.5,"b":true,"s":"x","u":18446744073709551615,"n":null})", "x");
   EXPECT_EQ(int_at(object, "i", "c"), 3);
   EXPECT_EQ(number_at(object, "i", "c"), 3.0);
   EXPECT_EQ(number_at(object, "d", "c"), 2.5);

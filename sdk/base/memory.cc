@@ -15,7 +15,9 @@ namespace {
 
 constexpr uint64_t kAlign = 64;  // one cache line, one AVX-512 register
 
-uint64_t rounded(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+uint64_t rounded(uint64_t bytes) {
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
 
 class DefaultAllocator : public SystemAllocator {
  public:
@@ -34,10 +36,11 @@ constexpr DefaultAllocator kDefault{};
                         {"requested", bytes},
                         {"in_use", in_use},
                         {"limit", limit}};
-  std::string why = limit == 0 ? "and the system has no memory left" : "of a limit of " + std::to_string(limit) + " bytes";
+  std::string why =
+      limit == 0 ? "and the system has no memory left" : "of a limit of " + std::to_string(limit) + " bytes";
   throw Error(Code::kResourceExhausted,
-              "memory account '" + account + "': " + std::to_string(bytes) + " bytes of " + category_name(category) +
-                  " requested, " + std::to_string(in_use) + " bytes in use, " + why,
+              "memory account '" + account + "': " + std::to_string(bytes) + " bytes of " +
+                  category_name(category) + " requested, " + std::to_string(in_use) + " bytes in use, " + why,
               details.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -45,18 +48,27 @@ constexpr DefaultAllocator kDefault{};
 
 const char* category_name(Category category) {
   switch (category) {
-    case Category::kWeights: return "weights";
-    case Category::kGradients: return "gradients";
-    case Category::kOptimizer: return "optimizer";
-    case Category::kActivations: return "activations";
-    case Category::kWorkspace: return "workspace";
-    case Category::kCommunication: return "communication";
-    case Category::kData: return "data";
+    case Category::kWeights:
+      return "weights";
+    case Category::kGradients:
+      return "gradients";
+    case Category::kOptimizer:
+      return "optimizer";
+    case Category::kActivations:
+      return "activations";
+    case Category::kWorkspace:
+      return "workspace";
+    case Category::kCommunication:
+      return "communication";
+    case Category::kData:
+      return "data";
   }
   return "unknown";
 }
 
-SystemAllocator& default_allocator() { return const_cast<DefaultAllocator&>(kDefault); }
+SystemAllocator& default_allocator() {
+  return const_cast<DefaultAllocator&>(kDefault);
+}
 
 Block::Block(Block&& other) noexcept
     : account_(std::move(other.account_)),
@@ -84,7 +96,8 @@ MemoryAccount::MemoryAccount(std::shared_ptr<MemoryAccount> parent, std::string 
                              SystemAllocator& allocator)
     : parent_(std::move(parent)), name_(std::move(name)), limit_(limit), allocator_(allocator) {}
 
-std::shared_ptr<MemoryAccount> MemoryAccount::root(std::string name, uint64_t limit, SystemAllocator& allocator) {
+std::shared_ptr<MemoryAccount> MemoryAccount::root(std::string name, uint64_t limit,
+                                                   SystemAllocator& allocator) {
   return std::shared_ptr<MemoryAccount>(new MemoryAccount(nullptr, std::move(name), limit, allocator));
 }
 
@@ -92,7 +105,8 @@ std::shared_ptr<MemoryAccount> MemoryAccount::child(std::shared_ptr<MemoryAccoun
                                                     uint64_t limit) {
   INLAID_CHECK(parent != nullptr);
   SystemAllocator& allocator = parent->allocator_;
-  return std::shared_ptr<MemoryAccount>(new MemoryAccount(std::move(parent), std::move(name), limit, allocator));
+  return std::shared_ptr<MemoryAccount>(
+      new MemoryAccount(std::move(parent), std::move(name), limit, allocator));
 }
 
 Block MemoryAccount::allocate(Category category, uint64_t bytes, bool zero) {
@@ -118,7 +132,8 @@ MemoryAccount::Usage MemoryAccount::usage() const {
   return usage_;
 }
 
-// Checks every limit before any count changes. Locks are taken from the leaf to the root, always in this order.
+// Checks every limit before any count changes. Locks are taken from the leaf to the root, always in this
+// order.
 void MemoryAccount::charge(Category category, uint64_t bytes) {
   // So that rounding up for the allocator cannot overflow; no system has half of the address space.
   constexpr uint64_t kLargest = std::numeric_limits<uint64_t>::max() / 2;
@@ -127,7 +142,8 @@ void MemoryAccount::charge(Category category, uint64_t bytes) {
     locks.emplace_back(account->mutex_);
     const uint64_t limit = account->limit_ != 0 ? std::min(account->limit_, kLargest) : kLargest;
     const uint64_t in_use = account->usage_.current_total;
-    if (bytes > limit || in_use > limit - bytes) exhausted(account->name_, category, bytes, in_use, account->limit_);
+    if (bytes > limit || in_use > limit - bytes)
+      exhausted(account->name_, category, bytes, in_use, account->limit_);
   }
   for (MemoryAccount* account = this; account != nullptr; account = account->parent_.get()) {
     account->usage_.current[static_cast<size_t>(category)] += bytes;

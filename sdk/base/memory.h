@@ -1,6 +1,6 @@
-// Memory that is planned and counted. Every large buffer of the engine comes from a Block taken from a MemoryAccount under a
-// named category; accounts form a tree (runtime -> model, trainer, ...), a limit may sit on any of them, and peaks per
-// category are metrics of every run.
+// Memory that is planned and counted. Every large buffer of the engine comes from a Block taken from a
+// MemoryAccount under a named category; accounts form a tree (runtime -> model, trainer, ...), a limit may
+// sit on any of them, and peaks per category are metrics of every run.
 #ifndef INLAID_SDK_BASE_MEMORY_H_
 #define INLAID_SDK_BASE_MEMORY_H_
 
@@ -14,13 +14,13 @@
 namespace inlaid {
 
 enum class Category : int {
-  kWeights = 0,     // parameters, trainable or frozen
-  kGradients,       // gradient arena
-  kOptimizer,       // moments and other optimizer state
-  kActivations,     // planned activation region, key/value caches
-  kWorkspace,       // scratch of kernels
-  kCommunication,   // staging of collectives
-  kData,            // tokenised samples, micro-batches, tokenizer tables
+  kWeights = 0,    // parameters, trainable or frozen
+  kGradients,      // gradient arena
+  kOptimizer,      // moments and other optimizer state
+  kActivations,    // planned activation region, key/value caches
+  kWorkspace,      // scratch of kernels
+  kCommunication,  // staging of collectives
+  kData,           // tokenised samples, micro-batches, tokenizer tables
 };
 constexpr int kCategories = 7;
 const char* category_name(Category category);  // "weights", "gradients", ...
@@ -37,7 +37,8 @@ SystemAllocator& default_allocator();  // stateless; aligned_alloc and free
 
 class MemoryAccount;
 
-// One owned, 64-byte aligned range of bytes, zero-filled on request; returns its bytes to its account when it dies.
+// One owned, 64-byte aligned range of bytes, zero-filled on request; returns its bytes to its account when it
+// dies.
 class Block {
  public:
   Block() = default;
@@ -72,8 +73,8 @@ class MemoryAccount : public std::enable_shared_from_this<MemoryAccount> {
   static std::shared_ptr<MemoryAccount> child(std::shared_ptr<MemoryAccount> parent, std::string name,
                                               uint64_t limit = 0);
 
-  // Takes `bytes` (0 gives an empty block). Throws kResourceExhausted, before anything is taken, naming the account, the
-  // category, what was asked, what is in use and the limit, or that the system has no memory.
+  // Takes `bytes` (0 gives an empty block). Throws kResourceExhausted, before anything is taken, naming the
+  // account, the category, what was asked, what is in use and the limit, or that the system has no memory.
   Block allocate(Category category, uint64_t bytes, bool zero);
   Usage usage() const;
   uint64_t limit() const { return limit_; }
@@ -81,7 +82,8 @@ class MemoryAccount : public std::enable_shared_from_this<MemoryAccount> {
 
  private:
   friend class Block;
-  MemoryAccount(std::shared_ptr<MemoryAccount> parent, std::string name, uint64_t limit, SystemAllocator& allocator);
+  MemoryAccount(std::shared_ptr<MemoryAccount> parent, std::string name, uint64_t limit,
+                SystemAllocator& allocator);
   void charge(Category category, uint64_t bytes);
   void record_peak(Category category);
   void refund(Category category, uint64_t bytes) noexcept;

@@ -16,8 +16,12 @@ namespace {
 
 using testing::CountingAllocator;
 
-uint64_t current(const MemoryAccount& account, Category c) { return account.usage().current[static_cast<size_t>(c)]; }
-uint64_t peak(const MemoryAccount& account, Category c) { return account.usage().peak[static_cast<size_t>(c)]; }
+uint64_t current(const MemoryAccount& account, Category c) {
+  return account.usage().current[static_cast<size_t>(c)];
+}
+uint64_t peak(const MemoryAccount& account, Category c) {
+  return account.usage().peak[static_cast<size_t>(c)];
+}
 
 TEST(Memory, BlocksAreAlignedZeroedOnRequestAndGivenBack) {
   CountingAllocator allocator;
@@ -28,7 +32,8 @@ TEST(Memory, BlocksAreAlignedZeroedOnRequestAndGivenBack) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(zeroed.data()) % 64, 0u);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(raw.data()) % 64, 0u);
     EXPECT_EQ(zeroed.size(), 1000u);
-    EXPECT_TRUE(std::all_of(zeroed.data(), zeroed.data() + 1000, [](std::byte b) { return b == std::byte{0}; }));
+    EXPECT_TRUE(
+        std::all_of(zeroed.data(), zeroed.data() + 1000, [](std::byte b) { return b == std::byte{0}; }));
     EXPECT_EQ(current(*account, Category::kWeights), 1001u);
   }
   EXPECT_EQ(account->usage().current_total, 0u);
@@ -84,7 +89,8 @@ TEST(Memory, LimitsHoldAtEveryLevelAndNothingIsTakenOnRefusal) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kResourceExhausted);
     EXPECT_EQ(error.message(),
-              "memory account 'model': 101 bytes of optimizer requested, 500 bytes in use, of a limit of 600 bytes");
+              "memory account 'model': 101 bytes of optimizer requested, 500 bytes in use, of a limit of 600 "
+              "bytes");
     EXPECT_EQ(int_at(parse_json(error.details(), "details"), "requested", "details"), 101);
   }
   try {
@@ -99,7 +105,8 @@ TEST(Memory, LimitsHoldAtEveryLevelAndNothingIsTakenOnRefusal) {
   EXPECT_EQ(root->usage().current_total, 1000u);
 }
 
-// A system with one page: asking the real one for nearly the whole address space is an error of its own to sanitizers.
+// A system with one page: asking the real one for nearly the whole address space is an error of its own to
+// sanitizers.
 class OnePage : public SystemAllocator {
  public:
   void* allocate(uint64_t bytes, uint64_t align) override {

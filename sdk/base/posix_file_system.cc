@@ -1,5 +1,6 @@
-// The operating system's files through POSIX calls: positioned reads and appending writes in loops that go on after a
-// signal (EINTR) or a partial transfer, and fsync on files and folders. Tested by file_system_test.cc.
+// The operating system's files through POSIX calls: positioned reads and appending writes in loops that go on
+// after a signal (EINTR) or a partial transfer, and fsync on files and folders. Tested by
+// file_system_test.cc.
 #include <dirent.h>    // for opendir, readdir
 #include <fcntl.h>     // for open
 #include <sys/stat.h>  // for fstat, stat
@@ -104,8 +105,9 @@ class PosixReadable : public ReadableFile {
     if (offset > size_ || out.size() > size_ - offset) short_file(offset, out.size(), size_);
     size_t done = 0;
     while (done < out.size()) {
-      const ssize_t got = ::pread(file_.get(), out.data() + done, std::min(out.size() - done, kLargestTransfer),
-                                  static_cast<off_t>(offset + done));
+      const ssize_t got =
+          ::pread(file_.get(), out.data() + done, std::min(out.size() - done, kLargestTransfer),
+                  static_cast<off_t>(offset + done));
       if (got < 0) {
         if (errno == EINTR) continue;
         fail_errno(errno, path_, "read");
@@ -128,7 +130,8 @@ class PosixReadable : public ReadableFile {
 
 class PosixWritable : public WritableFile {
  public:
-  PosixWritable(const std::string& path, int flags) : path_(path), file_(path, O_WRONLY | O_CREAT | flags, "create") {}
+  PosixWritable(const std::string& path, int flags)
+      : path_(path), file_(path, O_WRONLY | O_CREAT | flags, "create") {}
 
   void write(std::span<const std::byte> bytes) override {
     check_open();
@@ -237,6 +240,8 @@ constexpr PosixFileSystem kPosix{};
 
 }  // namespace
 
-FileSystem& posix_file_system() { return const_cast<PosixFileSystem&>(kPosix); }
+FileSystem& posix_file_system() {
+  return const_cast<PosixFileSystem&>(kPosix);
+}
 
 }  // namespace inlaid

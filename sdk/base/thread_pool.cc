@@ -1,10 +1,12 @@
-// One mutex guards the list of open jobs; tasks of a job are claimed by an atomic counter, so a task costs one atomic
-// addition and a run() two short critical sections. Workers look for work for a few microseconds before they sleep, because
-// a training step calls run() once per kernel; they do not when there are more threads than processors.
+// One mutex guards the list of open jobs; tasks of a job are claimed by an atomic counter, so a task costs
+// one atomic addition and a run() two short critical sections. Workers look for work for a few microseconds
+// before they sleep, because a training step calls run() once per kernel; they do not when there are more
+// threads than processors.
 //
-// Lifetime of a job: it lives on its caller's stack. Workers enter it (count `helpers`) only under the mutex while it is
-// listed; the caller takes it off the list and returns when `helpers` is 0. A worker's decrement of `helpers` is its last
-// touch of the job, except when the caller sleeps, which then cannot leave before the worker releases the mutex.
+// Lifetime of a job: it lives on its caller's stack. Workers enter it (count `helpers`) only under the mutex
+// while it is listed; the caller takes it off the list and returns when `helpers` is 0. A worker's decrement
+// of `helpers` is its last touch of the job, except when the caller sleeps, which then cannot leave before
+// the worker releases the mutex.
 //
 // Tested by thread_pool_test.cc, also under ThreadSanitizer.
 #include "sdk/base/thread_pool.h"
@@ -28,8 +30,9 @@ using TaskFunction = std::function<void(int64_t, int)>;
 
 constexpr std::chrono::microseconds kSpin{30};
 
-// The pool whose task this thread is executing, so that a nested run() is recognised. The only thread-local of the engine: it
-// says something about the current call stack, not about the process, and is restored when the task returns.
+// The pool whose task this thread is executing, so that a nested run() is recognised. The only thread-local
+// of the engine: it says something about the current call stack, not about the process, and is restored when
+// the task returns.
 thread_local const void* executing_pool = nullptr;
 
 void pause() {
@@ -194,10 +197,10 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   State* state = state_.get();
   state->threads = threads;
   state->may_spin = static_cast<unsigned>(threads) <= std::thread::hardware_concurrency();
-  state->executor = {state, threads,
-                     [](void* self, int64_t tasks, void (*fn)(void*, int64_t, int32_t), void* arg) {
-                       static_cast<State*>(self)->run(tasks, [fn, arg](int64_t task, int thread) { fn(arg, task, thread); });
-                     }};
+  state->executor = {
+      state, threads, [](void* self, int64_t tasks, void (*fn)(void*, int64_t, int32_t), void* arg) {
+        static_cast<State*>(self)->run(tasks, [fn, arg](int64_t task, int thread) { fn(arg, task, thread); });
+      }};
   try {
     state->jobs.reserve(16);
     state->workers.reserve(static_cast<size_t>(threads - 1));
@@ -209,12 +212,20 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   }
 }
 
-ThreadPool::~ThreadPool() { state_->shut_down(); }
+ThreadPool::~ThreadPool() {
+  state_->shut_down();
+}
 
-int ThreadPool::threads() const { return state_->threads; }
+int ThreadPool::threads() const {
+  return state_->threads;
+}
 
-void ThreadPool::run(int64_t tasks, const std::function<void(int64_t task, int thread)>& fn) { state_->run(tasks, fn); }
+void ThreadPool::run(int64_t tasks, const std::function<void(int64_t task, int thread)>& fn) {
+  state_->run(tasks, fn);
+}
 
-const kernels::Executor& ThreadPool::executor() const { return state_->executor; }
+const kernels::Executor& ThreadPool::executor() const {
+  return state_->executor;
+}
 
 }  // namespace inlaid

@@ -18,7 +18,8 @@ TEST(ThreadPool, RunsEveryTaskOnceForAnyNumberOfThreads) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.threads(), threads);
     for (int64_t tasks : {0, 1, 2, 3, 7, 100, 1000}) {
-      std::vector<int> hits(static_cast<size_t>(tasks), 0);  // plain ints: a race would be seen by ThreadSanitizer
+      std::vector<int> hits(static_cast<size_t>(tasks),
+                            0);  // plain ints: a race would be seen by ThreadSanitizer
       pool.run(tasks, [&](int64_t task, int thread) {
         EXPECT_GE(thread, 0);
         EXPECT_LT(thread, threads);
@@ -188,7 +189,8 @@ TEST(ThreadPool, ExecutorIsThePool) {
   std::vector<int> hits(50, 0);
   kernels::parallel(executor, 50, [&](int64_t task, int32_t) { ++hits[static_cast<size_t>(task)]; });
   EXPECT_EQ(hits, std::vector<int>(50, 1));
-  EXPECT_THROW(kernels::parallel(executor, 50, [](int64_t, int32_t) { throw std::runtime_error("x"); }), std::runtime_error);
+  EXPECT_THROW(kernels::parallel(executor, 50, [](int64_t, int32_t) { throw std::runtime_error("x"); }),
+               std::runtime_error);
 }
 
 TEST(ThreadPool, ComesAndGoesAndRefusesNonsense) {

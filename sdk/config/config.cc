@@ -40,7 +40,8 @@ Json canonical_form(Values values) {
   Json document = Json::object();
   for (const Key& key : table()) {
     const auto found = values.find(key.path);
-    place(document, key.path) = found != values.end() ? found->second : parse_json(key.preset, "table of keys");
+    place(document, key.path) =
+        found != values.end() ? found->second : parse_json(key.preset, "table of keys");
   }
   return document;
 }
@@ -51,7 +52,9 @@ const Key& known(std::string_view path) {
   return *key;
 }
 
-[[noreturn]] void missing(std::string_view path) { refuse(path, "is needed and not set"); }
+[[noreturn]] void missing(std::string_view path) {
+  refuse(path, "is needed and not set");
+}
 
 }  // namespace
 
@@ -80,7 +83,9 @@ void Config::check_job() const {
   if (!has("data.train")) missing("data.train");
 }
 
-std::string Config::to_json() const { return to_text(canonical_); }
+std::string Config::to_json() const {
+  return to_text(canonical_);
+}
 
 const Json& Config::value(std::string_view path) const {
   if (find_key(path) == nullptr && !is_section(path)) known(path);

@@ -27,7 +27,9 @@ class Rules {
     return found != values_.end() ? found->second : parse_json(find_key(path)->preset, "table of keys");
   }
 
-  void put(std::string_view path, Json value) { values_.insert_or_assign(std::string(path), std::move(value)); }
+  void put(std::string_view path, Json value) {
+    values_.insert_or_assign(std::string(path), std::move(value));
+  }
 
   static std::string quoted(std::string_view path) {
     std::string out(1, '\'');
@@ -45,7 +47,8 @@ class Rules {
   }
 
   void not_both(std::string_view a, std::string_view b) const {
-    if (set(a) && set(b)) refuse(b, "excludes " + quoted(a) + ": set one of both and leave the other out, or null");
+    if (set(a) && set(b))
+      refuse(b, "excludes " + quoted(a) + ": set one of both and leave the other out, or null");
   }
 
   void model() { not_both("model.path", "model.config"); }
@@ -54,16 +57,19 @@ class Rules {
   void adapter() {
     const bool loaded = set("adapter.path");
     for (const Key& key : table()) {
-      if (!key.path.starts_with("adapter.") || key.path == "adapter.path" || key.path == "adapter.peft_type") continue;
-      if (set(key.path) && loaded) refuse(key.path, "excludes 'adapter.path': the settings in that folder hold");
+      if (!key.path.starts_with("adapter.") || key.path == "adapter.path" || key.path == "adapter.peft_type")
+        continue;
+      if (set(key.path) && loaded)
+        refuse(key.path, "excludes 'adapter.path': the settings in that folder hold");
       if (set(key.path) && !set("adapter.peft_type")) {
         refuse(key.path, "has no effect without an adapter: set 'adapter.peft_type' to \"LORA\"");
       }
       if (loaded || !set("adapter.peft_type")) put(key.path, nullptr);
     }
     if (has_adapter() && set("model.trainable")) {
-      refuse("model.trainable", "excludes an adapter, beside which the model is frozen: for whole modules that train too, use "
-                                "'adapter.modules_to_save'");
+      refuse("model.trainable",
+             "excludes an adapter, beside which the model is frozen: for whole modules that train too, use "
+             "'adapter.modules_to_save'");
     }
   }
 
@@ -76,7 +82,9 @@ class Rules {
     if (set("data.packing")) {
       const bool packing = value("data.packing").get<bool>();
       if (packing && set("train.micro_batch_size")) {
-        refuse("data.packing", "true fills micro-batches to 'train.micro_batch_tokens', so 'train.micro_batch_size' cannot be set");
+        refuse("data.packing",
+               "true fills micro-batches to 'train.micro_batch_tokens', so 'train.micro_batch_size' cannot "
+               "be set");
       }
       if (!packing && !set("train.micro_batch_size")) {
         refuse("data.packing", "false needs 'train.micro_batch_size', the samples of a micro-batch");
@@ -98,11 +106,13 @@ class Rules {
     not_both("train.micro_batch_tokens", "train.micro_batch_size");
     not_both("train.global_batch_tokens", "train.global_batch_size");
     if (set("train.global_batch_size") && !set("train.micro_batch_size")) {
-      refuse("train.global_batch_size", "counts samples and needs 'train.micro_batch_size'; with packing, set "
-                                        "'train.global_batch_tokens'");
+      refuse("train.global_batch_size",
+             "counts samples and needs 'train.micro_batch_size'; with packing, set "
+             "'train.global_batch_tokens'");
     }
     if (set("train.global_batch_tokens") && set("train.micro_batch_size")) {
-      refuse("train.global_batch_tokens", "counts tokens and excludes 'train.micro_batch_size'; set 'train.global_batch_size'");
+      refuse("train.global_batch_tokens",
+             "counts tokens and excludes 'train.micro_batch_size'; set 'train.global_batch_size'");
     }
     triangle("train.micro_batch_tokens", "train.global_batch_tokens");
     triangle("train.micro_batch_size", "train.global_batch_size");
@@ -132,27 +142,33 @@ class Rules {
     struct Argument {
       std::string_view path, type;
     };
-    constexpr std::string_view kMin = "optim.lr_scheduler_kwargs.min_lr", kRate = "optim.lr_scheduler_kwargs.min_lr_rate",
+    constexpr std::string_view kMin = "optim.lr_scheduler_kwargs.min_lr",
+                               kRate = "optim.lr_scheduler_kwargs.min_lr_rate",
                                kDecay = "optim.lr_scheduler_kwargs.num_decay_steps";
-    constexpr std::array<Argument, 5> kArguments = {{{kMin, "cosine_with_min_lr"},
-                                                     {kRate, "cosine_with_min_lr"},
-                                                     {kDecay, "warmup_stable_decay"},
-                                                     {"optim.lr_scheduler_kwargs.min_lr_ratio", "warmup_stable_decay"},
-                                                     {"optim.lr_scheduler_kwargs.timescale", "inverse_sqrt"}}};
+    constexpr std::array<Argument, 5> kArguments = {
+        {{kMin, "cosine_with_min_lr"},
+         {kRate, "cosine_with_min_lr"},
+         {kDecay, "warmup_stable_decay"},
+         {"optim.lr_scheduler_kwargs.min_lr_ratio", "warmup_stable_decay"},
+         {"optim.lr_scheduler_kwargs.timescale", "inverse_sqrt"}}};
     for (const Argument& argument : kArguments) {
       if (set(argument.path) && type != argument.type) {
-        refuse(argument.path, "belongs to 'optim.lr_scheduler_type' \"" + std::string(argument.type) + "\", not \"" + type + "\"");
+        refuse(argument.path, "belongs to 'optim.lr_scheduler_type' \"" + std::string(argument.type) +
+                                  "\", not \"" + type + "\"");
       }
     }
     if (type == "cosine_with_min_lr") {
       not_both(kMin, kRate);
-      if (!set(kMin) && !set(kRate)) refuse("optim.lr_scheduler_kwargs", "needs min_lr or min_lr_rate for \"cosine_with_min_lr\"");
+      if (!set(kMin) && !set(kRate))
+        refuse("optim.lr_scheduler_kwargs", "needs min_lr or min_lr_rate for \"cosine_with_min_lr\"");
       const double peak = value("optim.learning_rate").get<double>();
       if (set(kMin) && value(kMin).get<double>() > peak) {
-        refuse(kMin, "must be at most 'optim.learning_rate' (" + to_text(peak) + "), not " + to_text(value(kMin)));
+        refuse(kMin,
+               "must be at most 'optim.learning_rate' (" + to_text(peak) + "), not " + to_text(value(kMin)));
       }
     }
-    if (type == "warmup_stable_decay" && !set(kDecay)) refuse(kDecay, "is needed for \"warmup_stable_decay\"");
+    if (type == "warmup_stable_decay" && !set(kDecay))
+      refuse(kDecay, "is needed for \"warmup_stable_decay\"");
   }
 
   Values& values_;
@@ -160,6 +176,8 @@ class Rules {
 
 }  // namespace
 
-void apply_rules(Values* values) { Rules(values).apply(); }
+void apply_rules(Values* values) {
+  Rules(values).apply();
+}
 
 }  // namespace inlaid::config

@@ -1,5 +1,5 @@
-// JSON Schema (draft 2020-12) and Markdown, both from the table of keys. The schema describes each key for itself: rules between
-// keys (rules.h) are not in it, and null, which means default, is accepted everywhere.
+// JSON Schema (draft 2020-12) and Markdown, both from the table of keys. The schema describes each key for
+// itself: rules between keys (rules.h) are not in it, and null, which means default, is accepted everywhere.
 #include <cmath>
 #include <cstdint>
 
@@ -10,7 +10,9 @@
 namespace inlaid::config {
 namespace {
 
-Json preset(const Key& key) { return parse_json(key.preset, "table of keys"); }
+Json preset(const Key& key) {
+  return parse_json(key.preset, "table of keys");
+}
 
 Json text_list(std::string_view values) {
   Json list = Json::array();
@@ -54,14 +56,17 @@ Json list_schema(const Key& key) {
   return schema;
 }
 
-Json map_schema(Json entry) { return {{"type", "object"}, {"additionalProperties", std::move(entry)}}; }
+Json map_schema(Json entry) {
+  return {{"type", "object"}, {"additionalProperties", std::move(entry)}};
+}
 
 Json key_schema(const Key& key);
 
 Json sources_schema() {
   Json properties = Json::object();
   for (const Key& key : source_table()) properties[std::string(key.path)] = key_schema(key);
-  properties["path"] = {{"type", "string"}, {"minLength", 1}, {"description", properties["path"]["description"]}};
+  properties["path"] = {
+      {"type", "string"}, {"minLength", 1}, {"description", properties["path"]["description"]}};
   Json entry = {{"type", "object"},
                 {"properties", std::move(properties)},
                 {"required", {"path"}},
@@ -73,20 +78,32 @@ Json sources_schema() {
 Json value_schema(const Key& key) {
   if (key.fixed) return {{"const", preset(key)}};
   switch (key.type) {
-    case Type::kFlag: return {{"type", "boolean"}};
-    case Type::kInteger: return number_schema(key, "integer");
-    case Type::kNumber: return number_schema(key, "number");
+    case Type::kFlag:
+      return {{"type", "boolean"}};
+    case Type::kInteger:
+      return number_schema(key, "integer");
+    case Type::kNumber:
+      return number_schema(key, "number");
     case Type::kText:
     case Type::kPath:
-    case Type::kTemplate: return text_schema(key);
-    case Type::kFlagOrText: return {{"anyOf", Json::array({Json{{"type", "boolean"}}, text_schema(key)})}};
-    case Type::kTexts: return list_schema(key);
-    case Type::kTextOrTexts: return {{"anyOf", Json::array({text_schema(key), list_schema(key)})}};
-    case Type::kIntegers: return map_schema(number_schema(key, "integer"));
-    case Type::kNumbers: return map_schema(number_schema(key, "number"));
-    case Type::kTextMap: return map_schema(text_schema(key));
-    case Type::kObject: return {{"type", "object"}};
-    case Type::kSources: return sources_schema();
+    case Type::kTemplate:
+      return text_schema(key);
+    case Type::kFlagOrText:
+      return {{"anyOf", Json::array({Json{{"type", "boolean"}}, text_schema(key)})}};
+    case Type::kTexts:
+      return list_schema(key);
+    case Type::kTextOrTexts:
+      return {{"anyOf", Json::array({text_schema(key), list_schema(key)})}};
+    case Type::kIntegers:
+      return map_schema(number_schema(key, "integer"));
+    case Type::kNumbers:
+      return map_schema(number_schema(key, "number"));
+    case Type::kTextMap:
+      return map_schema(text_schema(key));
+    case Type::kObject:
+      return {{"type", "object"}};
+    case Type::kSources:
+      return sources_schema();
   }
   return Json::object();
 }
@@ -119,20 +136,34 @@ Json section_schema(const std::string& section) {
 
 const char* type_name(const Key& key) {
   switch (key.type) {
-    case Type::kFlag: return "true, false";
-    case Type::kInteger: return "integer";
-    case Type::kNumber: return "number";
-    case Type::kText: return "text";
-    case Type::kPath: return "path";
-    case Type::kTemplate: return "path or text";
-    case Type::kFlagOrText: return "true, false";
-    case Type::kTexts: return "list of texts";
-    case Type::kTextOrTexts: return "text or list of texts";
-    case Type::kIntegers: return "object of integers";
-    case Type::kNumbers: return "object of numbers";
-    case Type::kTextMap: return "object of texts";
-    case Type::kObject: return "object";
-    case Type::kSources: return "list of objects";
+    case Type::kFlag:
+      return "true, false";
+    case Type::kInteger:
+      return "integer";
+    case Type::kNumber:
+      return "number";
+    case Type::kText:
+      return "text";
+    case Type::kPath:
+      return "path";
+    case Type::kTemplate:
+      return "path or text";
+    case Type::kFlagOrText:
+      return "true, false";
+    case Type::kTexts:
+      return "list of texts";
+    case Type::kTextOrTexts:
+      return "text or list of texts";
+    case Type::kIntegers:
+      return "object of integers";
+    case Type::kNumbers:
+      return "object of numbers";
+    case Type::kTextMap:
+      return "object of texts";
+    case Type::kObject:
+      return "object";
+    case Type::kSources:
+      return "list of objects";
   }
   return "";
 }
@@ -182,9 +213,11 @@ void add_rows(std::span<const Key> keys, const std::string& prefix, std::string*
 }  // namespace
 
 std::string Config::schema() {
-  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                 {"title", "Configuration of an Inlaid job"},
-                 {"description", "null means default everywhere. Rules between keys are checked when the document is used."}};
+  Json schema = {
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"title", "Configuration of an Inlaid job"},
+      {"description",
+       "null means default everywhere. Rules between keys are checked when the document is used."}};
   schema.update(section_schema(""));
   return to_text(schema);
 }

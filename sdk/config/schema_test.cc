@@ -10,7 +10,9 @@
 namespace inlaid::config {
 namespace {
 
-Json schema() { return parse_json(Config::schema(), "schema"); }
+Json schema() {
+  return parse_json(Config::schema(), "schema");
+}
 
 const Json& property(const Json& schema, const std::string& path) {
   const Json* node = &schema;
@@ -37,7 +39,8 @@ TEST(Schema, EveryKeyOfTheTableIsThere) {
 TEST(Schema, NoObjectWithPropertiesAllowsOthers) {
   int objects = 0;
   const std::function<void(const Json&)> visit = [&](const Json& node) {
-    if (node.is_object() && node.contains("properties") && node["properties"].is_object() && node.contains("type")) {
+    if (node.is_object() && node.contains("properties") && node["properties"].is_object() &&
+        node.contains("type")) {
       ++objects;
       EXPECT_EQ(node.value("additionalProperties", Json()), Json(false));
     }
@@ -46,7 +49,8 @@ TEST(Schema, NoObjectWithPropertiesAllowsOthers) {
     }
   };
   visit(schema());
-  EXPECT_EQ(objects, 14) << "the document, its 10 sections, lr_scheduler_kwargs, entries of data.train and data.eval";
+  EXPECT_EQ(objects, 14)
+      << "the document, its 10 sections, lr_scheduler_kwargs, entries of data.train and data.eval";
 }
 
 TEST(Schema, StatesTypesRangesAndValues) {
@@ -88,7 +92,8 @@ TEST(Documentation, HasARowForEveryKey) {
     EXPECT_NE(text.find("| `" + std::string(key.path) + "` |"), std::string::npos) << key.path;
   }
   EXPECT_NE(text.find("| `data.train[].format` | `\"auto\"` |"), std::string::npos);
-  EXPECT_NE(text.find("| `optim.adam_beta1` | `0.9` | number, >= 0, < 1 | Decay of the first moment. |"), std::string::npos);
+  EXPECT_NE(text.find("| `optim.adam_beta1` | `0.9` | number, >= 0, < 1 | Decay of the first moment. |"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The declaration of every configuration key: one row each, from which validation, defaults, canonical print, JSON Schema and
-// documentation are made. To add a key, add a row to table.cc (and a rule to rules.cc if it depends on other keys).
+// The declaration of every configuration key: one row each, from which validation, defaults, canonical print,
+// JSON Schema and documentation are made. To add a key, add a row to table.cc (and a rule to rules.cc if it
+// depends on other keys).
 #ifndef INLAID_SDK_CONFIG_TABLE_H_
 #define INLAID_SDK_CONFIG_TABLE_H_
 
@@ -13,7 +14,7 @@ namespace inlaid::config {
 
 enum class Type {
   kFlag,
-  kInteger,     // 3 and 3.0 alike, as in JSON Schema
+  kInteger,  // 3 and 3.0 alike, as in JSON Schema
   kNumber,
   kText,        // one of `values` when that is not empty
   kPath,        // text; relative paths are made absolute
@@ -21,11 +22,11 @@ enum class Type {
   kFlagOrText,  // true, false, or one of `values`
   kTexts,       // list
   kTextOrTexts,
-  kIntegers,    // object from text to integer
-  kNumbers,     // object from text to number
-  kTextMap,     // object from text to text
-  kObject,      // any object; not looked into here
-  kSources,     // list of objects with the keys of source_table()
+  kIntegers,  // object from text to integer
+  kNumbers,   // object from text to number
+  kTextMap,   // object from text to text
+  kObject,    // any object; not looked into here
+  kSources,   // list of objects with the keys of source_table()
 };
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -34,11 +35,12 @@ struct Key {
   std::string_view path;  // "section.key"
   Type type;
   std::string_view preset = "null";  // default, as JSON; null = absent
-  // Bounds of numbers (also inside maps), of which any may be absent: min <= value <= max, above < value < below.
+  // Bounds of numbers (also inside maps), of which any may be absent: min <= value <= max, above < value <
+  // below.
   double min = kNone, max = kNone, above = kNone, below = kNone;
   std::string_view values = "";  // texts that are accepted, "a|b|c"; empty = any
-  // What this build knows but cannot do is refused as such: the texts in `later`, or, when `fixed`, every value but the
-  // default.
+  // What this build knows but cannot do is refused as such: the texts in `later`, or, when `fixed`, every
+  // value but the default.
   std::string_view later = "";
   bool fixed = false;
   bool empty = true;  // an empty text or list is accepted

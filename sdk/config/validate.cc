@@ -9,7 +9,8 @@
 namespace inlaid::config {
 namespace {
 
-[[noreturn]] void throw_about(Code code, std::string_view key, const std::string& text, Json details = Json::object()) {
+[[noreturn]] void throw_about(Code code, std::string_view key, const std::string& text,
+                              Json details = Json::object()) {
   details["key"] = std::string(key);
   throw Error(code, "configuration: key '" + std::string(key) + "' " + text, to_text(details));
 }
@@ -30,13 +31,15 @@ std::string shown(const Json& value) {
   return text;
 }
 
-std::string number_text(double value) { return to_text(value == std::floor(value) && std::fabs(value) < 1e15
-                                                           ? Json(static_cast<int64_t>(value))
-                                                           : Json(value)); }
+std::string number_text(double value) {
+  return to_text(value == std::floor(value) && std::fabs(value) < 1e15 ? Json(static_cast<int64_t>(value))
+                                                                       : Json(value));
+}
 
 class Checker {
  public:
-  Checker(const Key& key, std::string path, const std::string& folder) : key_(key), path_(std::move(path)), folder_(folder) {}
+  Checker(const Key& key, std::string path, const std::string& folder)
+      : key_(key), path_(std::move(path)), folder_(folder) {}
 
   // The canonical form of a value that is not null.
   Json check(const Json& value) {
@@ -45,7 +48,8 @@ class Checker {
       const Json preset = parse_json(key_.preset, "table of keys");
       if (result != preset) {
         refuse_in_this_build(path_, preset.is_null() ? "is not supported in this build; leave it out"
-                                                     : "cannot be " + shown(value) + " in this build; supported: " + shown(preset));
+                                                     : "cannot be " + shown(value) +
+                                                           " in this build; supported: " + shown(preset));
       }
     }
     return result;
@@ -58,28 +62,39 @@ class Checker {
 
   Json typed(const Json& value) {
     switch (key_.type) {
-      case Type::kFlag: return flag(value);
-      case Type::kInteger: return integer(value, path_);
-      case Type::kNumber: return number(value, path_);
-      case Type::kText: return text(value, path_);
-      case Type::kPath: return absolute(text(value, path_));
-      case Type::kTemplate: return template_text(value);
+      case Type::kFlag:
+        return flag(value);
+      case Type::kInteger:
+        return integer(value, path_);
+      case Type::kNumber:
+        return number(value, path_);
+      case Type::kText:
+        return text(value, path_);
+      case Type::kPath:
+        return absolute(text(value, path_));
+      case Type::kTemplate:
+        return template_text(value);
       case Type::kFlagOrText:
         if (value.is_boolean()) return value;
         if (!value.is_string()) wrong(value, "true, false or one of: " + joined(split_values(key_.values)));
         return text(value, path_);
-      case Type::kTexts: return texts(value);
+      case Type::kTexts:
+        return texts(value);
       case Type::kTextOrTexts:
         if (value.is_string()) return text(value, path_);
         if (!value.is_array()) wrong(value, "a string or a list of strings");
         return texts(value);
-      case Type::kIntegers: return map(value, [&](const Json& v, const std::string& at) { return integer(v, at); });
-      case Type::kNumbers: return map(value, [&](const Json& v, const std::string& at) { return number(v, at); });
-      case Type::kTextMap: return map(value, [&](const Json& v, const std::string& at) { return text(v, at); });
+      case Type::kIntegers:
+        return map(value, [&](const Json& v, const std::string& at) { return integer(v, at); });
+      case Type::kNumbers:
+        return map(value, [&](const Json& v, const std::string& at) { return number(v, at); });
+      case Type::kTextMap:
+        return map(value, [&](const Json& v, const std::string& at) { return text(v, at); });
       case Type::kObject:
         if (!value.is_object()) wrong(value, "an object");
         return value;
-      case Type::kSources: return sources(value);
+      case Type::kSources:
+        return sources(value);
     }
     return Json();
   }
@@ -96,7 +111,8 @@ class Checker {
     if (value.is_number_float()) {
       const double number = value.get<double>();
       if (number == std::floor(number) && std::fabs(number) <= kExact) result = static_cast<int64_t>(number);
-    } else if (value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= uint64_t{INT64_MAX})) {
+    } else if (value.is_number_integer() &&
+               (!value.is_number_unsigned() || value.get<uint64_t>() <= uint64_t{INT64_MAX})) {
       result = value.get<int64_t>();
     }
     if (result.is_null()) refuse(at, "must be an integer below 2^63, not " + shown(value));
@@ -155,7 +171,8 @@ class Checker {
     for (size_t i = 0; i < value.size(); ++i) {
       const std::string at = element(path_, i);
       const Json entry = text(value[i], at);
-      if (std::find(result.begin(), result.end(), entry) != result.end()) refuse(at, "repeats " + shown(entry));
+      if (std::find(result.begin(), result.end(), entry) != result.end())
+        refuse(at, "repeats " + shown(entry));
       result.push_back(entry);
     }
     return result;
@@ -178,7 +195,8 @@ class Checker {
   }
 
   Json source(const Json& value, const std::string& at) {
-    if (!value.is_object()) refuse(at, "must be an object like {\"path\": \"rows.jsonl\"}, not " + shown(value));
+    if (!value.is_object())
+      refuse(at, "must be an object like {\"path\": \"rows.jsonl\"}, not " + shown(value));
     std::vector<std::string> names;
     for (const Key& key : source_table()) names.emplace_back(key.path);
     for (const auto& [name, entry] : value.items()) {
@@ -192,7 +210,8 @@ class Checker {
       const std::string name(key.path);
       const auto found = value.find(name);
       const bool set = found != value.end() && !found->is_null();
-      result[name] = set ? Checker(key, at + "." + name, folder_).check(*found) : parse_json(key.preset, "table of keys");
+      result[name] = set ? Checker(key, at + "." + name, folder_).check(*found)
+                         : parse_json(key.preset, "table of keys");
     }
     if (result["path"].is_null()) refuse(at + ".path", "is missing: name a file or a glob");
     return result;
@@ -211,7 +230,8 @@ class Checker {
   const std::string& folder_;
 };
 
-void validate_section(const Json& object, const std::string& section, const std::string& folder, Values* values) {
+void validate_section(const Json& object, const std::string& section, const std::string& folder,
+                      Values* values) {
   for (const auto& [name, value] : object.items()) {
     const std::string path = section.empty() ? name : section + "." + name;
     const bool plain = name.find('.') == std::string::npos;  // "optim.name" is no name of a key
@@ -219,7 +239,8 @@ void validate_section(const Json& object, const std::string& section, const std:
       if (!value.is_null()) values->emplace(path, Checker(*key, path, folder).check(value));
     } else if (plain && !name.empty() && is_section(path)) {
       if (value.is_null()) continue;
-      if (!value.is_object()) refuse(path, "must be an object with the keys " + joined(names_in(path)) + ", not " + shown(value));
+      if (!value.is_object())
+        refuse(path, "must be an object with the keys " + joined(names_in(path)) + ", not " + shown(value));
       validate_section(value, path, folder, values);
     } else {
       refuse_unknown(path);
@@ -227,7 +248,8 @@ void validate_section(const Json& object, const std::string& section, const std:
   }
 }
 
-// The key that was probably meant: a neighbour in the same section, the same name in another section, or a similar path.
+// The key that was probably meant: a neighbour in the same section, the same name in another section, or a
+// similar path.
 std::string nearest_key(std::string_view path) {
   const size_t dot = path.rfind('.');
   const std::string_view section = dot == std::string_view::npos ? "" : path.substr(0, dot);
@@ -242,13 +264,16 @@ std::string nearest_key(std::string_view path) {
     names.emplace_back(leaf);
   }
   const std::string leaf = nearest(name, names);
-  if (!leaf.empty()) return paths[static_cast<size_t>(std::find(names.begin(), names.end(), leaf) - names.begin())];
+  if (!leaf.empty())
+    return paths[static_cast<size_t>(std::find(names.begin(), names.end(), leaf) - names.begin())];
   return nearest(path, paths);
 }
 
 }  // namespace
 
-void refuse(std::string_view key, const std::string& text) { throw_about(Code::kInvalidArgument, key, text); }
+void refuse(std::string_view key, const std::string& text) {
+  throw_about(Code::kInvalidArgument, key, text);
+}
 
 void refuse_in_this_build(std::string_view key, const std::string& text) {
   throw_about(Code::kUnimplemented, key, text);
@@ -257,7 +282,8 @@ void refuse_in_this_build(std::string_view key, const std::string& text) {
 void refuse_unknown(std::string_view path) {
   const std::string near = nearest_key(path);
   if (!near.empty()) {
-    throw_about(Code::kInvalidArgument, path, "is unknown; did you mean '" + near + "'?", Json{{"nearest", near}});
+    throw_about(Code::kInvalidArgument, path, "is unknown; did you mean '" + near + "'?",
+                Json{{"nearest", near}});
   }
   const size_t dot = path.rfind('.');
   std::string section(dot == std::string_view::npos ? "" : path.substr(0, dot));

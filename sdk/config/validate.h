@@ -1,4 +1,5 @@
-// From a document to values: unknown keys, types, ranges and what this build cannot do. Rules between keys are in rules.h.
+// From a document to values: unknown keys, types, ranges and what this build cannot do. Rules between keys
+// are in rules.h.
 #ifndef INLAID_SDK_CONFIG_VALIDATE_H_
 #define INLAID_SDK_CONFIG_VALIDATE_H_
 
@@ -17,7 +18,8 @@ using Values = std::map<std::string, Json, std::less<>>;
 // Checks a whole document. Relative paths become absolute against `folder` unless that is "".
 Values validate(const Json& document, const std::string& folder);
 
-// Throws kInvalidArgument, or kUnimplemented for what this build cannot do, about one key: message "key 'KEY' TEXT", details
+// Throws kInvalidArgument, or kUnimplemented for what this build cannot do, about one key: message "key 'KEY'
+// TEXT", details
 // {"key": KEY}.
 [[noreturn]] void refuse(std::string_view key, const std::string& text);
 [[noreturn]] void refuse_in_this_build(std::string_view key, const std::string& text);

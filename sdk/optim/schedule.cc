@@ -22,7 +22,8 @@ double half_cosine(double progress, double min_rate) {
 
 }  // namespace
 
-LearningRateSchedule::LearningRateSchedule(const config::Config& config, int64_t total_steps) : total_(total_steps) {
+LearningRateSchedule::LearningRateSchedule(const config::Config& config, int64_t total_steps)
+    : total_(total_steps) {
   if (total_steps < 1) fail(Code::kInvalidArgument, "a schedule needs at least 1 step, not ", total_steps);
   warmup_ = config.integer("optim.warmup_steps");
   if (const double ratio = config.number("optim.warmup_ratio"); ratio > 0) {
@@ -39,17 +40,19 @@ LearningRateSchedule::LearningRateSchedule(const config::Config& config, int64_t
     type_ = Type::kCosine;
     const double peak = config.number("optim.learning_rate");
     const double last = config.optional_number("optim.lr_scheduler_kwargs.min_lr").value_or(0);
-    min_rate_ = config.optional_number("optim.lr_scheduler_kwargs.min_lr_rate").value_or(peak > 0 ? last / peak : 0);
+    min_rate_ =
+        config.optional_number("optim.lr_scheduler_kwargs.min_lr_rate").value_or(peak > 0 ? last / peak : 0);
   } else if (type == "inverse_sqrt") {
     type_ = Type::kInverseSqrt;
-    timescale_ = config.optional_integer("optim.lr_scheduler_kwargs.timescale").value_or(warmup_ > 0 ? warmup_ : 10000);
+    timescale_ = config.optional_integer("optim.lr_scheduler_kwargs.timescale")
+                     .value_or(warmup_ > 0 ? warmup_ : 10000);
   } else if (type == "warmup_stable_decay") {
     type_ = Type::kWarmupStableDecay;
     decay_steps_ = config.integer("optim.lr_scheduler_kwargs.num_decay_steps");
     min_rate_ = config.optional_number("optim.lr_scheduler_kwargs.min_lr_ratio").value_or(0);
     if (warmup_ > total_ || decay_steps_ > total_ - warmup_) {
-      fail(Code::kInvalidArgument, "optim.lr_scheduler_kwargs.num_decay_steps (", decay_steps_, ") and the warm-up (", warmup_,
-           ") are more than the ", total_, " steps of the run");
+      fail(Code::kInvalidArgument, "optim.lr_scheduler_kwargs.num_decay_steps (", decay_steps_,
+           ") and the warm-up (", warmup_, ") are more than the ", total_, " steps of the run");
     }
   } else {
     fail(Code::kInternal, "no schedule is called '", type, "'");
@@ -65,7 +68,8 @@ double LearningRateSchedule::multiplier(int64_t step) const {
     case Type::kConstant:
       return 1.0;
     case Type::kLinear:
-      return std::max(0.0, static_cast<double>(total_ - step) / static_cast<double>(std::max<int64_t>(1, total_ - warmup_)));
+      return std::max(0.0, static_cast<double>(total_ - step) /
+                               static_cast<double>(std::max<int64_t>(1, total_ - warmup_)));
     case Type::kCosine:
       return half_cosine(progress(step, warmup_, total_ - warmup_), min_rate_);
     case Type::kInverseSqrt: {
@@ -81,6 +85,8 @@ double LearningRateSchedule::multiplier(int64_t step) const {
   return 0.0;
 }
 
-bool decays(std::string_view, std::span<const int64_t> shape) { return shape.size() >= 2; }
+bool decays(std::string_view, std::span<const int64_t> shape) {
+  return shape.size() >= 2;
+}
 
 }  // namespace inlaid::optim

@@ -22,7 +22,8 @@ TEST(Schedule, EqualsTransformers) {
     const LearningRateSchedule ours = schedule(to_text(c["optim"]), c["total_steps"].get<int64_t>());
     const std::vector<double> theirs = c["factors"].get<std::vector<double>>();
     for (size_t step = 0; step < theirs.size(); ++step) {
-      EXPECT_NEAR(ours.multiplier(static_cast<int64_t>(step)), theirs[step], 1e-15) << to_text(c["optim"]) << " step " << step;
+      EXPECT_NEAR(ours.multiplier(static_cast<int64_t>(step)), theirs[step], 1e-15)
+          << to_text(c["optim"]) << " step " << step;
     }
   }
 }
@@ -36,7 +37,8 @@ TEST(Schedule, WarmupRatioRoundsUp) {
 }
 
 TEST(Schedule, RefusesPhasesThatDoNotFit) {
-  const char* wsd = R"({"lr_scheduler_type":"warmup_stable_decay","warmup_steps":3,"lr_scheduler_kwargs":{"num_decay_steps":5}})";
+  const char* wsd = R"({"lr_scheduler_type":"warmup_stable_decay","warmup_steps":3,)"
+                    R"("lr_scheduler_kwargs":{"num_decay_steps":5}})";
   EXPECT_NO_THROW(schedule(wsd, 8));
   EXPECT_THROW(schedule(wsd, 7), Error);
   EXPECT_THROW(schedule(wsd, 2), Error);
@@ -45,7 +47,8 @@ TEST(Schedule, RefusesPhasesThatDoNotFit) {
 
 TEST(Schedule, ZeroLearningRateIsNoDivision) {
   const auto zero = schedule(
-      R"({"learning_rate":0,"lr_scheduler_type":"cosine_with_min_lr","lr_scheduler_kwargs":{"min_lr":0}})", 4);
+      R"({"learning_rate":0,"lr_scheduler_type":"cosine_with_min_lr","lr_scheduler_kwargs":{"min_lr":0}})",
+      4);
   EXPECT_EQ(zero.multiplier(0), 1.0);
 }
 

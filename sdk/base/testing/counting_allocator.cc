@@ -8,7 +8,9 @@ namespace inlaid::testing {
 namespace {
 
 // The size stands before the memory, in a header that keeps the alignment.
-uint64_t header_bytes(uint64_t align) { return std::max<uint64_t>(align, 2 * sizeof(uint64_t)); }
+uint64_t header_bytes(uint64_t align) {
+  return std::max<uint64_t>(align, 2 * sizeof(uint64_t));
+}
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// A system allocator that counts what is out and can refuse the n-th request: leaks and out-of-memory paths in tests.
+// A system allocator that counts what is out and can refuse the n-th request: leaks and out-of-memory paths
+// in tests.
 #ifndef INLAID_SDK_BASE_TESTING_COUNTING_ALLOCATOR_H_
 #define INLAID_SDK_BASE_TESTING_COUNTING_ALLOCATOR_H_
 
@@ -9,8 +10,8 @@
 
 namespace inlaid::testing {
 
-// Requests are numbered from 0, granted or not. Memory comes filled with 0xa5, so that whoever relies on zeros without asking
-// for them is found; release() checks the size. Thread-safe.
+// Requests are numbered from 0, granted or not. Memory comes filled with 0xa5, so that whoever relies on
+// zeros without asking for them is found; release() checks the size. Thread-safe.
 class CountingAllocator : public SystemAllocator {
  public:
   void* allocate(uint64_t bytes, uint64_t align) override;
@@ -22,7 +23,9 @@ class CountingAllocator : public SystemAllocator {
   int64_t requests() const { return requests_; }
   int64_t live_blocks() const { return live_blocks_; }
   uint64_t live_bytes() const { return live_bytes_; }
-  uint64_t wrong_releases() const { return wrong_releases_; }  // releases whose size differs from the request's
+  uint64_t wrong_releases() const {
+    return wrong_releases_;
+  }  // releases whose size differs from the request's
 
  private:
   std::atomic<int64_t> fail_at_{-1};

@@ -1,4 +1,5 @@
-// The disks of the crash tests: what they lose, and that they catch the classic mistakes of writing a file safely.
+// The disks of the crash tests: what they lose, and that they catch the classic mistakes of writing a file
+// safely.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -86,8 +87,8 @@ TEST(FaultFileSystem, CountsAndFailsTheNthOperationOnly) {
   MemoryFileSystem disk;
   FaultFileSystem fs(disk);
   write_atomically(fs, "f", "text");
-  EXPECT_EQ(fs.history(), (std::vector<std::string>{"create f.tmp", "write f.tmp", "sync f.tmp", "close f.tmp",
-                                                    "rename f.tmp -> f", "sync_folder ."}));
+  EXPECT_EQ(fs.history(), (std::vector<std::string>{"create f.tmp", "write f.tmp", "sync f.tmp",
+                                                    "close f.tmp", "rename f.tmp -> f", "sync_folder ."}));
   const int64_t total = fs.operations();
   for (int64_t n = 0; n < total; ++n) {
     fs.reset();
@@ -128,8 +129,8 @@ TEST(FaultFileSystem, NothingWorksAfterAPowerCut) {
   EXPECT_TRUE(fs.exists("f"));
 }
 
-// Cuts `write` at every operation and lets every kind of crash follow. True if the file was the old or the new one, whole,
-// each time, and the new one after a write that returned.
+// Cuts `write` at every operation and lets every kind of crash follow. True if the file was the old or the
+// new one, whole, each time, and the new one after a write that returned.
 bool survives(const std::function<void(FileSystem&)>& write) {
   bool whole = true;
   for (const CrashOptions& options : all_crash_options()) {

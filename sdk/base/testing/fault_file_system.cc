@@ -61,7 +61,8 @@ class FaultReadable : public ReadableFile {
 
 class FaultWritable : public WritableFile {
  public:
-  FaultWritable(std::shared_ptr<FaultFileSystem::State> state, std::unique_ptr<WritableFile> file, std::string path)
+  FaultWritable(std::shared_ptr<FaultFileSystem::State> state, std::unique_ptr<WritableFile> file,
+                std::string path)
       : state_(std::move(state)), file_(std::move(file)), path_(std::move(path)) {}
   void write(std::span<const std::byte> bytes) override {
     state_->step("write " + path_, [&] { file_->write(bytes.first(bytes.size() / 2)); });

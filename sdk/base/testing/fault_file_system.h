@@ -1,5 +1,6 @@
-// A file system that fails on demand, around another one. It numbers the operations that change something, from 0 in
-// the order they are called; a test first runs a scenario without faults to learn operations(), then once per number:
+// A file system that fails on demand, around another one. It numbers the operations that change something,
+// from 0 in the order they are called; a test first runs a scenario without faults to learn operations(),
+// then once per number:
 //
 //   for (int64_t n = 0; n < total; ++n) {
 //     MemoryFileSystem disk;  FaultFileSystem fs(disk);
@@ -21,9 +22,9 @@
 
 namespace inlaid::testing {
 
-// Counted: create, append, write, sync, close, rename, sync_folder, make_folders, remove_all. Not counted, but dead after a
-// power cut: open, read_at, exists, is_folder, list. A write that fails passes half of its bytes on first, as a
-// full disk does; every other failing operation has no effect. Thread-safe.
+// Counted: create, append, write, sync, close, rename, sync_folder, make_folders, remove_all. Not counted,
+// but dead after a power cut: open, read_at, exists, is_folder, list. A write that fails passes half of its
+// bytes on first, as a full disk does; every other failing operation has no effect. Thread-safe.
 class FaultFileSystem : public FileSystem {
  public:
   explicit FaultFileSystem(FileSystem& base);

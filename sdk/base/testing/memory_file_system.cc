@@ -17,8 +17,8 @@ using Entries = std::map<std::string, std::shared_ptr<Node>, std::less<>>;
 // A file or a folder. Names belong to the folder that holds it, so a rename moves the node.
 struct Node {
   bool folder = false;
-  std::string bytes, durable_bytes;    // of a file
-  Entries entries, durable_entries;    // of a folder
+  std::string bytes, durable_bytes;  // of a file
+  Entries entries, durable_entries;  // of a folder
 };
 
 std::shared_ptr<Node> make_node(bool folder) {
@@ -45,7 +45,8 @@ bool contains(const Node& tree, const Node* node) {
                      [&](const auto& entry) { return contains(*entry.second, node); });
 }
 
-// Half of what was written since the last sync: appended bytes extend the durable ones, a rewritten file is cut.
+// Half of what was written since the last sync: appended bytes extend the durable ones, a rewritten file is
+// cut.
 std::string torn(const Node& file) {
   const bool extended = file.bytes.compare(0, file.durable_bytes.size(), file.durable_bytes) == 0;
   const size_t kept = extended ? file.durable_bytes.size() : 0;
@@ -120,7 +121,10 @@ namespace {
 class MemoryReadable : public ReadableFile {
  public:
   MemoryReadable(std::shared_ptr<MemoryFileSystem::State> state, std::shared_ptr<Node> node, std::string path)
-      : state_(std::move(state)), node_(std::move(node)), path_(std::move(path)), generation_(state_->generation),
+      : state_(std::move(state)),
+        node_(std::move(node)),
+        path_(std::move(path)),
+        generation_(state_->generation),
         size_(node_->bytes.size()) {}
 
   uint64_t size() const override { return size_; }
@@ -130,8 +134,8 @@ class MemoryReadable : public ReadableFile {
     state_->check_alive(generation_, path_);
     const std::string& bytes = node_->bytes;
     if (offset > bytes.size() || out.size() > bytes.size() - offset) {
-      fail(Code::kDataLoss, path_, ": ends at byte ", bytes.size(), ", but ", out.size(), " bytes at offset ", offset,
-           " are needed");
+      fail(Code::kDataLoss, path_, ": ends at byte ", bytes.size(), ", but ", out.size(), " bytes at offset ",
+           offset, " are needed");
     }
     if (!out.empty()) std::memcpy(out.data(), bytes.data() + offset, out.size());
   }
@@ -147,7 +151,10 @@ class MemoryReadable : public ReadableFile {
 class MemoryWritable : public WritableFile {
  public:
   MemoryWritable(std::shared_ptr<MemoryFileSystem::State> state, std::shared_ptr<Node> node, std::string path)
-      : state_(std::move(state)), node_(std::move(node)), path_(std::move(path)), generation_(state_->generation) {}
+      : state_(std::move(state)),
+        node_(std::move(node)),
+        path_(std::move(path)),
+        generation_(state_->generation) {}
 
   void write(std::span<const std::byte> bytes) override {
     std::lock_guard lock(state_->mutex);
@@ -183,7 +190,8 @@ class MemoryWritable : public WritableFile {
 std::vector<CrashOptions> all_crash_options() {
   std::vector<CrashOptions> all;
   for (auto bytes : {CrashOptions::Bytes::kLost, CrashOptions::Bytes::kTorn, CrashOptions::Bytes::kKept}) {
-    for (auto entries : {CrashOptions::Entries::kLost, CrashOptions::Entries::kKept}) all.push_back({bytes, entries});
+    for (auto entries : {CrashOptions::Entries::kLost, CrashOptions::Entries::kKept})
+      all.push_back({bytes, entries});
   }
   return all;
 }

@@ -1,10 +1,12 @@
-// A file system in memory that can lose power. It keeps what is visible and what is durable apart, by the rules that POSIX
-// promises and no more:
+// A file system in memory that can lose power. It keeps what is visible and what is durable apart, by the
+// rules that POSIX promises and no more:
 //   - bytes of a file are durable after WritableFile::sync() of that file;
-//   - the entries of a folder (creations, renames, removals in it) are durable after sync_folder() of that folder, for that
+//   - the entries of a folder (creations, renames, removals in it) are durable after sync_folder() of that
+//   folder, for that
 //     folder alone: neither its parents nor the bytes of its files.
-// crash() makes the durable state the visible one. A real disk may have written more than it promised, so a crash test runs
-// over every CrashOptions: code that is safe only when nothing, or only when everything, of the rest survives is not safe.
+// crash() makes the durable state the visible one. A real disk may have written more than it promised, so a
+// crash test runs over every CrashOptions: code that is safe only when nothing, or only when everything, of
+// the rest survives is not safe.
 #ifndef INLAID_SDK_BASE_TESTING_MEMORY_FILE_SYSTEM_H_
 #define INLAID_SDK_BASE_TESTING_MEMORY_FILE_SYSTEM_H_
 
@@ -38,8 +40,8 @@ std::vector<CrashOptions> all_crash_options();
 // "bytes lost, entries kept": for the messages of a test.
 std::string describe(const CrashOptions& options);
 
-// Paths are absolute or relative to the root, which always exists; "." is the root, ".." is refused. Errors as in
-// file_system.h. Thread-safe.
+// Paths are absolute or relative to the root, which always exists; "." is the root, ".." is refused. Errors
+// as in file_system.h. Thread-safe.
 class MemoryFileSystem : public FileSystem {
  public:
   MemoryFileSystem();
@@ -56,7 +58,8 @@ class MemoryFileSystem : public FileSystem {
   std::vector<std::string> list(const std::string& folder) override;
   void remove_all(const std::string& path) override;
 
-  // Power loss: what is not durable is gone, except as `options` says. Open handles become useless (kUnavailable).
+  // Power loss: what is not durable is gone, except as `options` says. Open handles become useless
+  // (kUnavailable).
   void crash(const CrashOptions& options = {});
   // Makes everything visible durable, as after a quiet minute: the start of a crash test.
   void sync_everything();
