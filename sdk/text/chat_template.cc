@@ -26,13 +26,29 @@ void check_messages(const Json& messages, const std::string& what) {
   }
 }
 
+// As transformers does: a reasoning under any of its three names is also given as 'reasoning_content', which most
+// templates read, and as 'thinking'.
+void name_reasoning(Json& messages) {
+  for (Json& message : messages) {
+    for (const char* key : {"reasoning_content", "thinking", "reasoning"}) {
+      const auto found = message.find(key);
+      if (found == message.end() || found->is_null()) continue;
+      const Json reasoning = *found;
+      message["reasoning_content"] = reasoning;
+      if (!message.contains("thinking")) message["thinking"] = reasoning;
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 ChatTemplate::State::~State() { inlaid_text_template_free(handle); }
 
 Conversation::Conversation(const Template& chat_template, const Json& messages, const Json& extra)
     : template_(chat_template), messages_(messages), variables_(chat_template.special_tokens) {
-  check_messages(messages, template_.what);
+  check_messages(messages_, template_.what);
+  name_reasoning(messages_);
   // transformers passes these two always, so that "is defined" holds for both.
   variables_["tools"] = nullptr;
   variables_["documents"] = nullptr;
@@ -93,7 +109,8 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::compile(std::string source, Js
 }
 
 std::string ChatTemplate::render(const Json& messages, bool add_generation_prompt, const Json& extra) const {
-  return Conversation(*state_, messages, extra).render(messages, add_generation_prompt);
+  const Conversation conversation(*state_, messages, extra);
+  return conversation.render(conversation.messages(), add_generation_prompt);
 }
 
 Rendered ChatTemplate::render_with_spans(const Json& messages, const Json& extra,

@@ -27,7 +27,7 @@ class Conversation {
  public:
   using Template = ChatTemplate::State;
 
-  // Checks the shapes of messages and extra. Keeps references to the first two.
+  // Checks the shapes of messages and extra. Keeps a reference to the template.
   Conversation(const Template& chat_template, const Json& messages, const Json& extra);
 
   // Code points to write around generation blocks; 0 = none.
@@ -43,7 +43,7 @@ class Conversation {
 
  private:
   const Template& template_;
-  const Json& messages_;
+  Json messages_;
   Json variables_;
   int64_t now_;
 };

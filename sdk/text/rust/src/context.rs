@@ -24,6 +24,6 @@ pub fn to_value(json: Json) -> Value {
         },
         Json::String(s) => Value::from(s),
         Json::Array(items) => Value::from(items.into_iter().map(to_value).collect::<Vec<_>>()),
-        Json::Object(map) => map.into_iter().map(|(k, v)| (Value::from(k), to_value(v))).collect(),
+        Json::Object(map) => Value::from_pairs(map.into_iter().map(|(k, v)| (k, to_value(v)))),
     }
 }

@@ -6,6 +6,7 @@
 mod buffers;
 mod clock;
 mod context;
+mod filters;
 mod generation;
 mod guard;
 mod memory;

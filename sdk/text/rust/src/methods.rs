@@ -1,6 +1,6 @@
 //! Methods of Python's values inside templates: those of minijinja-contrib's pycompat, with the ones replaced that treat
 //! white space in Rust's way, and the ones added that it lacks.
-use minijinja::value::{from_args, Kwargs, Value, ValueKind};
+use minijinja::value::{from_args, Kwargs, Tuple, Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat;
 
@@ -13,6 +13,9 @@ pub fn unknown_method(state: &mut State, value: &Value, method: &str, args: &[Va
                 return result;
             }
         }
+    }
+    if value.kind() == ValueKind::Seq && method == "index" {
+        return index(state, value, args);
     }
     pycompat::unknown_method_callback(state, value, method, args)
 }
@@ -29,6 +32,15 @@ fn strip<'a>(text: &'a str, chars: Option<&str>, left: bool, right: bool) -> &'a
         text.trim_end_matches(drop)
     } else {
         text
+    }
+}
+
+fn index(state: &State, list: &Value, args: &[Value]) -> Result<Value, Error> {
+    let (wanted,): (Value,) = from_args(args)?;
+    state.consume_fuel(list.len().unwrap_or(0) as u64)?;
+    match list.try_iter()?.position(|item| item == wanted) {
+        Some(at) => Ok(Value::from(at)),
+        None => Err(Error::new(ErrorKind::InvalidOperation, "the value is not in the list")),
     }
 }
 
@@ -105,5 +117,5 @@ fn partition(text: &str, args: &[Value], from_right: bool) -> Result<Value, Erro
     } else {
         text.split_once(at).map_or([text, "", ""], |(head, tail)| [head, at, tail])
     };
-    Ok(Value::from(parts.map(String::from).to_vec()))
+    Ok(Value::from(Tuple::from(parts.map(Value::from))))
 }

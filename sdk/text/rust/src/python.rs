@@ -39,7 +39,7 @@ pub fn split_space(text: &str, limit: Option<usize>) -> Vec<String> {
     let mut rest = text.trim_start_matches(is_space);
     while !rest.is_empty() {
         if limit == Some(parts.len()) {
-            parts.push(rest.trim_end_matches(is_space).to_string());
+            parts.push(rest.to_string());
             break;
         }
         let end = rest.find(is_space).unwrap_or(rest.len());
@@ -55,7 +55,7 @@ pub fn rsplit_space(text: &str, limit: Option<usize>) -> Vec<String> {
     let mut rest = text.trim_end_matches(is_space);
     while !rest.is_empty() {
         if limit == Some(parts.len()) {
-            parts.push(rest.trim_start_matches(is_space).to_string());
+            parts.push(rest.to_string());
             break;
         }
         let begin = rest.char_indices().rev().find(|(_, c)| is_space(*c)).map_or(0, |(at, c)| at + c.len_utf8());

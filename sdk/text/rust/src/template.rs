@@ -4,11 +4,11 @@
 //! Templates come from outside. A render may spend FUEL: minijinja charges one unit for an instruction and one for 64 bytes of
 //! data that the template makes, so fuel bounds time and memory together; recursion is limited by depth.
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State};
 
 use crate::guard::{failure, Failure, INVALID_ARGUMENT, RESOURCE_EXHAUSTED};
-use crate::{clock, context, generation, methods, python, tojson};
+use crate::{clock, context, filters, generation, methods, python};
 
 const NAME: &str = "chat";
 const CLOCK: &str = "__clock__";
@@ -61,7 +61,7 @@ impl Template {
             Ok(template) => template,
             Err(error) => return failure(INVALID_ARGUMENT, describe(&error)),
         };
-        let result = template.render_captured_to(map.into_iter().collect::<Value>(), &mut out).map(|_| ());
+        let result = template.render_captured_to(Value::from_pairs(map), &mut out).map(|_| ());
         match result {
             Ok(()) => String::from_utf8(out.bytes).or_else(|error| failure(INVALID_ARGUMENT, error)),
             Err(_) if out.over => failure(RESOURCE_EXHAUSTED, format!("writes more than {MAX_OUTPUT} bytes")),
@@ -113,28 +113,14 @@ fn environment() -> Environment<'static> {
         minijinja::escape_formatter(out, state, value)
     });
     environment.remove_global("debug");
-    environment.add_filter("tojson", tojson::tojson);
-    environment.add_filter("trim", trim);
-    environment.add_test("sequence", |v: &Value| {
-        matches!(v.kind(), ValueKind::Seq | ValueKind::String | ValueKind::Map | ValueKind::Undefined)
-    });
-    environment.add_test("iterable", |v: &Value| {
-        v.kind() == ValueKind::Undefined || v.kind() == ValueKind::String || v.try_iter().is_ok() && !v.is_none()
-    });
+    filters::add(&mut environment);
+    environment.add_function("cycler", |items: Rest<Value>| minijinja_contrib::globals::cycler(items.0));
+    environment.add_function("joiner", minijinja_contrib::globals::joiner);
     environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, format!("raised by the template: {message}")))
     });
     environment.add_function("strftime_now", strftime_now);
     environment
-}
-
-fn trim(text: String, chars: Option<String>, kwargs: Kwargs) -> Result<String, Error> {
-    let chars = match chars {
-        Some(given) => Some(given),
-        None => kwargs.get::<Option<String>>("chars")?,
-    };
-    kwargs.assert_all_used()?;
-    Ok(methods::trim(&text, chars.as_deref()))
 }
 
 fn strftime_now(state: &State, format: String) -> Result<String, Error> {

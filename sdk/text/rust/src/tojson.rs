@@ -2,7 +2,7 @@
 //! sort_keys=False), not Jinja's own, which escapes for HTML.
 use std::fmt::Write;
 
-use minijinja::value::{from_args, Kwargs, Rest, Value, ValueKind};
+use minijinja::value::{from_args, Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
 use crate::python::float_repr;
@@ -18,14 +18,15 @@ struct Style {
     sort_keys: bool,
 }
 
-type Arguments = (Option<bool>, Option<Value>, Option<Value>, Option<bool>, Kwargs);
+type Arguments = (Option<Value>, Option<Value>, Option<Value>, Option<Value>, Kwargs);
 
-pub fn tojson(state: &State, value: Value, arguments: Rest<Value>) -> Result<Value, Error> {
+pub fn tojson(state: &State, value: Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments: Vec<Value> = arguments.0.into_iter().map(ValueOrKwargs::into_value).collect();
     let (ensure_ascii, indent, separators, sort_keys, kwargs): Arguments = from_args(&arguments)?;
-    let ensure_ascii = given(ensure_ascii, &kwargs, "ensure_ascii")?.unwrap_or(false);
+    let ensure_ascii = given(ensure_ascii, &kwargs, "ensure_ascii")?.is_some_and(|v| v.is_true());
     let indent = given(indent, &kwargs, "indent")?.filter(|v| !v.is_none());
     let separators = given(separators, &kwargs, "separators")?.filter(|v| !v.is_none());
-    let sort_keys = given(sort_keys, &kwargs, "sort_keys")?.unwrap_or(false);
+    let sort_keys = given(sort_keys, &kwargs, "sort_keys")?.is_some_and(|v| v.is_true());
     kwargs.assert_all_used()?;
     let indent = match &indent {
         None => None,
@@ -58,10 +59,7 @@ pub fn tojson(state: &State, value: Value, arguments: Rest<Value>) -> Result<Val
     Ok(Value::from(out))
 }
 
-fn given<T>(positional: Option<T>, kwargs: &Kwargs, name: &'static str) -> Result<Option<T>, Error>
-where
-    T: for<'a> minijinja::value::ArgType<'a, Output = T>,
-{
+fn given(positional: Option<Value>, kwargs: &Kwargs, name: &'static str) -> Result<Option<Value>, Error> {
     match positional {
         Some(value) => Ok(Some(value)),
         None if kwargs.has(name) => kwargs.get(name).map(Some),
