@@ -76,7 +76,8 @@ std::string latest_checkpoint(FileSystem& fs, const std::string& folder);  // pa
 std::string best_checkpoint(FileSystem& fs, const std::string& folder);    // path, "" when none is recorded and whole
 void record_latest(FileSystem& fs, const std::string& folder, const std::string& name);
 void record_best(FileSystem& fs, const std::string& folder, const std::string& name);
-// Removes the oldest until `keep` are left (0 = keep all), never `latest` or `best`; and leftovers of interrupted saves.
+// Removes damaged ones, then the oldest, until `keep` are left (0 = keep all), never `latest` or `best`; and leftovers of
+// interrupted saves.
 void prune(FileSystem& fs, const std::string& folder, int64_t keep);
 
 }  // namespace inlaid::checkpoint

@@ -201,6 +201,39 @@ TEST_F(CheckpointTest, CancelAtAnyFileLeavesNothingBehind) {
   }
 }
 
+// Sets a flag at the first large write and counts bytes.
+class LargeWriteFileSystem : public MemoryFileSystem {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path) override {
+    return std::make_unique<File>(MemoryFileSystem::create(path), this);
+  }
+  std::atomic<bool> flag = false;
+  uint64_t written = 0;
+
+ private:
+  struct File : WritableFile {
+    File(std::unique_ptr<WritableFile> file, LargeWriteFileSystem* fs) : base(std::move(file)), owner(fs) {}
+    void write(std::span<const std::byte> bytes) override {
+      base->write(bytes);
+      owner->written += bytes.size();
+      if (bytes.size() > 1 << 20) owner->flag = true;
+    }
+    void sync() override { base->sync(); }
+    void close() override { base->close(); }
+    std::unique_ptr<WritableFile> base;
+    LargeWriteFileSystem* owner;
+  };
+};
+
+TEST_F(CheckpointTest, CancelTakesEffectInsideALargeTensor) {
+  LargeWriteFileSystem fs;
+  const std::vector<std::byte> large(16 << 20);
+  const std::vector<Record> records = {{"large", Role::kWeight, DType::u8, {16 << 20}, large.data()}};
+  EXPECT_EQ(error_of([&] { save(fs, "new", {}, records, &fs.flag); }).code(), Code::kCancelled);
+  EXPECT_LT(fs.written, uint64_t{8} << 20);
+  EXPECT_TRUE(fs.list(".").empty());
+}
+
 TEST_F(CheckpointTest, LeftoverOfAnInterruptedSaveDoesNotDisturbTheNext) {
   fs_.make_folders("run/a.tmp");
   write_atomically(fs_, "run/a.tmp/tokenizer.json", "old");

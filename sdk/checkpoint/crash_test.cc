@@ -92,6 +92,17 @@ TEST(CrashTest, PowerLossAtEveryOperation) {
   }
 }
 
+// By itself, without the index that is written after it.
+TEST(CrashTest, FinishedSaveIsDurable) {
+  for (const CrashOptions& options : all_crash_options()) {
+    MemoryFileSystem disk;
+    start(disk);
+    save_step(disk, "run", 2);
+    disk.crash(options);
+    EXPECT_EQ(checked_latest(disk, "run"), 2) << describe(options);
+  }
+}
+
 TEST(CrashTest, FaultAtEveryOperation) {
   int64_t total = 0, failed = 0;
   for (int64_t n = 0; n == 0 || n <= total; ++n) {
@@ -164,6 +175,20 @@ TEST(CrashTest, PowerLossWhilePruning) {
       if (error.code() == Code::kOk) break;
     }
   }
+}
+
+// A removal deletes file by file, and a disk may keep the deletions and lose the rename before them. MemoryFileSystem deletes
+// a folder at once, so the order of the operations is what there is to check.
+TEST(CrashTest, PruneDeletesOnlyBehindADurableRename) {
+  MemoryFileSystem disk;
+  disk.make_folders("run");
+  for (int64_t step = 1; step <= 3; ++step) save_step(disk, "run", step);
+  FaultFileSystem fs(disk);
+  prune(fs, "run", 1);
+  const std::vector<std::string> want = {"rename run/step-000001 -> run/step-000001.tmp",
+                                         "rename run/step-000002 -> run/step-000002.tmp", "sync_folder run",
+                                         "remove_all run/step-000001.tmp", "remove_all run/step-000002.tmp"};
+  EXPECT_EQ(fs.history(), want);
 }
 
 TEST(CrashTest, KillAtRandomMoments) {

@@ -227,7 +227,9 @@ TEST_F(DamageTest, IndexWithImpossibleContents) {
               i.mutable_records(3)->set_name(i.records(2).name());
             }),
             Code::kDataLoss);
-  EXPECT_EQ(index([](v1::Index& i) { i.mutable_records()->RemoveLast(); }), Code::kDataLoss);  // bytes without a tensor
+  for (int removed = 0; removed < 9; ++removed) {  // bytes without a tensor, in the middle and at the end of a file
+    EXPECT_EQ(index([&](v1::Index& i) { i.mutable_records()->DeleteSubrange(removed, 1); }), Code::kDataLoss) << removed;
+  }
   EXPECT_EQ(index([](v1::Index& i) { i.set_rank(1); }), Code::kDataLoss);
   EXPECT_EQ(index([](v1::Index& i) { i.set_format_version(0); }), Code::kDataLoss);
   EXPECT_EQ(index([](v1::Index& i) { i.mutable_shards(0)->set_file("../c/state-00000-00000.safetensors"); }),

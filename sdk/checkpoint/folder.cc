@@ -120,22 +120,18 @@ std::string checkpoint_name(int64_t step) {
 }
 
 std::string latest_checkpoint(FileSystem& fs, const std::string& folder) {
-  const std::vector<Candidate> found = candidates(fs, folder);
-  std::string best_name = name_in(read_index(fs, folder), "latest");
-  std::optional<int64_t> best_created;
-  int64_t best_step = -1;
-  if (!best_name.empty()) best_created = created_if_whole(fs, join_path(folder, best_name));
-  const bool recorded = best_created.has_value();
-  if (recorded) best_step = *step_of(best_name);
-  for (const Candidate& candidate : found) {
-    if (recorded && candidate.step <= best_step) continue;
-    const std::optional<int64_t> created = created_if_whole(fs, join_path(folder, candidate.name));
-    if (!created || (best_created && *created < *best_created)) continue;
-    best_name = candidate.name;
-    best_step = candidate.step;
-    best_created = created;
+  std::string name = name_in(read_index(fs, folder), "latest");
+  std::optional<int64_t> created;  // of `name`, when that is whole
+  if (!name.empty()) created = created_if_whole(fs, join_path(folder, name));
+  const int64_t recorded_step = created ? *step_of(name) : -1;
+  for (const Candidate& candidate : candidates(fs, folder)) {
+    if (candidate.step <= recorded_step) continue;
+    const std::optional<int64_t> other = created_if_whole(fs, join_path(folder, candidate.name));
+    if (!other || (created && *other < *created)) continue;
+    name = candidate.name;
+    created = other;
   }
-  return best_created ? join_path(folder, best_name) : "";
+  return created ? join_path(folder, name) : "";
 }
 
 std::string best_checkpoint(FileSystem& fs, const std::string& folder) {
@@ -156,16 +152,20 @@ void prune(FileSystem& fs, const std::string& folder, int64_t keep) {
   if (!fs.is_folder(folder)) return;
   remove_leftovers(fs, folder);
   if (keep == 0) return;
-  const std::vector<Candidate> found = candidates(fs, folder);
+  std::vector<std::pair<std::optional<int64_t>, std::string>> found;  // by age, damaged ones first
+  for (const Candidate& candidate : candidates(fs, folder)) {
+    found.emplace_back(created_if_whole(fs, join_path(folder, candidate.name)), candidate.name);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const Json index = read_index(fs, folder);
   const std::set<std::string> kept = {name_in(index, "latest"), name_in(index, "best"),
                                       base_name(latest_checkpoint(fs, folder))};
   int64_t left = static_cast<int64_t>(found.size());
   bool renamed = false;
-  for (const Candidate& candidate : found) {
+  for (const auto& [created, name] : found) {
     if (left <= keep) break;
-    if (kept.count(candidate.name) > 0) continue;
-    const std::string path = join_path(folder, candidate.name);
+    if (kept.count(name) > 0) continue;
+    const std::string path = join_path(folder, name);
     fs.rename(path, path + kTemporarySuffix);
     renamed = true;
     --left;

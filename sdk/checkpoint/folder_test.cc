@@ -124,6 +124,20 @@ TEST_F(FolderTest, PruneKeepsLatestBestAndTheNewest) {
   EXPECT_EQ(error_of([&] { prune(fs_, "run", -1); }).code(), Code::kInvalidArgument);
 }
 
+TEST_F(FolderTest, PruneRemovesDamagedOnesAndAnAbandonedPastFirst) {
+  save_step(5, 1000);
+  save_step(10, 2000);
+  save_step(15, 3000);
+  save_step(7, 4000);
+  save_step(8, 5000);
+  record_latest(fs_, "run", "step-000008");
+  fs_.truncate("run/step-000007/index-00000.pb", 10);
+  prune(fs_, "run", 3);
+  EXPECT_EQ(list(), (std::vector<std::string>{"index.json", "step-000008", "step-000010", "step-000015"}));
+  prune(fs_, "run", 2);
+  EXPECT_EQ(list(), (std::vector<std::string>{"index.json", "step-000008", "step-000015"}));
+}
+
 TEST_F(FolderTest, PruneRemovesLeftoversAndNothingElse) {
   save_step(1, 1000);
   fs_.make_folders("run/step-000002.tmp/inner");
