@@ -44,9 +44,8 @@ void StoredPanels::pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t
     return;
   }
   // A panel may begin or end inside a block: decode the blocks that it touches.
-  const int64_t block = dtype_info(b_.dtype).block;
-  const int64_t begin = j0 / block * block;
-  const int64_t count = (j0 + columns + block - 1) / block * block - begin;
+  const int64_t begin = j0 / block_ * block_;
+  const int64_t count = (j0 + columns + block_ - 1) / block_ * block_ - begin;
   for (int64_t k = 0; k < depth; ++k) {
     decode_(b_.dtype, at(k0 + k, begin), count, scratch);
     micro_.pack_columns(scratch + (j0 - begin), 0, columns, 1, dst + k * micro_.tile_columns);
@@ -67,11 +66,10 @@ void StoredPanels::rows(int64_t j0, int32_t columns, int64_t k0, float* scratch,
 }
 
 void StoredPanels::prefetch_rows(int64_t row, int64_t row_end, int64_t column, int64_t columns) const {
-  const int64_t block = dtype_info(b_.dtype).block;
-  const int64_t begin = column / block * block;
-  const int64_t bytes = dtype_bytes(b_.dtype, (column + columns + block - 1) / block * block - begin);
-  for (; row < row_end; ++row) {
-    const std::byte* const p = at(row, begin);
+  const int64_t first = column / block_, last = (column + columns + block_ - 1) / block_;
+  const int64_t bytes = (last - first) * block_bytes_;
+  const std::byte* p = at(row, first * block_);
+  for (; row < row_end; ++row, p += pitch_) {
     for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(p + i, 0, 2);
   }
 }

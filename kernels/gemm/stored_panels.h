@@ -11,7 +11,13 @@ namespace inlaid::kernels {
 class StoredPanels {
  public:
   StoredPanels(const GemmArgs& args, const GemmMicroKernels& micro, DecodeRow decode)
-      : b_(args.b), transposed_(args.transpose_b), micro_(micro), decode_(decode) {}
+      : b_(args.b),
+        transposed_(args.transpose_b),
+        micro_(micro),
+        decode_(decode),
+        block_(dtype_info(b_.dtype).block),
+        block_bytes_(dtype_info(b_.dtype).bytes),
+        pitch_(dtype_bytes(b_.dtype, b_.stride[0])) {}
 
   // Floats of scratch that pack() needs for blocks of `depth`.
   static int64_t scratch_floats(int64_t depth);
@@ -37,13 +43,15 @@ class StoredPanels {
   void prefetch_rows(int64_t row, int64_t row_end, int64_t column, int64_t columns) const;
   // Address of B[row, column], column a multiple of the block.
   const std::byte* at(int64_t row, int64_t column) const {
-    return b_.as<const std::byte>() + dtype_bytes(b_.dtype, row * b_.stride[0] + column);
+    return b_.as<const std::byte>() + row * pitch_ + column / block_ * block_bytes_;
   }
 
   const TensorView& b_;
   bool transposed_;
   const GemmMicroKernels& micro_;
   DecodeRow decode_;
+  int64_t block_, block_bytes_;
+  int64_t pitch_;  // bytes from one row to the next
 };
 
 }  // namespace inlaid::kernels
