@@ -44,12 +44,14 @@ TEST(Conversation, DetectsFormats) {
 
 TEST(Conversation, ReadsChat) {
   const Conversation c = read(Format::kChat, R"({"messages": [
-    {"role": "system", "content": "S"}, {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-    {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "f", "arguments": {}}}], "train": false},
-    {"role": "tool", "name": "f", "content": "1"}, {"role": "assistant", "content": "A", "weight": 1}], "tools": "[{\"x\": 1}]"})");
+    {"role": "system", "content": "S"},
+    {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+    {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "f"}}], "train": false},
+    {"role": "tool", "name": "f", "content": "1"}, {"role": "assistant", "content": "A", "weight": 1}],
+    "tools": "[{\"x\": 1}]"})");
   EXPECT_EQ(to_text(c.messages),
             R"([{"role":"system","content":"S"},{"role":"user","content":"ab"},)"
-            R"({"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":{}}}]},)"
+            R"({"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f"}}]},)"
             R"({"role":"tool","name":"f","content":"1"},{"role":"assistant","content":"A"}])");
   EXPECT_EQ(to_text(c.extra), R"({"tools":[{"x":1}]})");
   EXPECT_EQ(c.flags,
@@ -60,13 +62,13 @@ TEST(Conversation, ReadsChat) {
 TEST(Conversation, ReadsShareGpt) {
   const Conversation c =
       read(Format::kChat, R"({"system": "S", "conversations": [{"from": "human", "value": "q"},
-    {"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": {\"a\": 1}}"}, {"from": "observation", "value": "1"},
+    {"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": {\"a\": 1}}"},
+    {"from": "observation", "value": "1"},
     {"from": "gpt", "value": "a", "train": true}], "tools": "", "documents": [{"t": 1}]})");
-  EXPECT_EQ(
-      to_text(c.messages),
-      R"([{"role":"system","content":"S"},{"role":"user","content":"q"},)"
-      R"({"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":{"a":1}}}]},)"
-      R"({"role":"tool","content":"1"},{"role":"assistant","content":"a"}])");
+  EXPECT_EQ(to_text(c.messages), R"([{"role":"system","content":"S"},{"role":"user","content":"q"},)"
+                                 R"({"role":"assistant","content":"","tool_calls":[{"type":"function",)"
+                                 R"("function":{"name":"f","arguments":{"a":1}}}]},)"
+                                 R"({"role":"tool","content":"1"},{"role":"assistant","content":"a"}])");
   EXPECT_EQ(to_text(c.extra), R"({"documents":[{"t":1}]})");
   EXPECT_EQ(c.flags.back(), Flag::kTrained);
 }

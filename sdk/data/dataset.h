@@ -40,7 +40,11 @@ struct DatasetOptions {
   double eval_fraction = 0;
   bool held_out = false;
   std::vector<std::string> eos_candidates;  // contents of end-of-turn tokens
-  std::string cache_folder;                 // "" = no token cache
+  // Variables of the chat template for all rows. A template that writes today's date (strftime_now) makes
+  // other samples every day; {"date": "2025-01-31"} sets its clock, so that a resumed run finds the samples
+  // of the first one.
+  Json template_variables = Json::object();
+  std::string cache_folder;  // "" = no token cache
 };
 
 // What became of every row: rows = used + refused + dropped + held_out. Nothing is left out silently.

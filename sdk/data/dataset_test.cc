@@ -31,7 +31,8 @@ TEST(Dataset, ReadsAllFormatsInOrderAndReportsTheDecision) {
   w.file("d/a.jsonl", chat_row("q", "a"));
   w.file(
       "d/b.json",
-      R"([{"prompt": "p", "completion": "c", "id": 1}, {"prompt": "r", "completion": "s", "id": 2, "x": 3}])");
+      R"([{"prompt": "p", "completion": "c", "id": 1},)"
+      R"( {"prompt": "r", "completion": "s", "id": 2, "x": 3}])");
   w.file("d/c.txt", "one\ntwo\n\nthree\n");
   w.source("d/*.json*");
   w.source("d/c.txt");
@@ -41,15 +42,17 @@ TEST(Dataset, ReadsAllFormatsInOrderAndReportsTheDecision) {
   ASSERT_EQ(dataset->size(), 6);
   EXPECT_EQ(
       to_text(dataset->report().to_json()),
-      R"({"rows":6,"used":6,"truncated":0,"held_out":0,"tokens":46,"target_tokens":20,"boundary_tokens":0,"files":[)"
-      R"({"file":"d/a.jsonl","container":"jsonl","format":"chat","decided_by":"row 1 has 'messages'","rows":1,)"
-      R"("unused_columns":{}},)"
-      R"({"file":"d/b.json","container":"json","format":"prompt_completion","decided_by":"row 1 has 'prompt' and 'completion'",)"
-      R"("rows":2,"unused_columns":{"id":2,"x":1}},)"
+      R"({"rows":6,"used":6,"truncated":0,"held_out":0,"tokens":46,"target_tokens":20,"boundary_tokens":0,)"
+      R"("files":[)"
+      R"({"file":"d/a.jsonl","container":"jsonl","format":"chat","decided_by":"row 1 has 'messages'",)"
+      R"("rows":1,"unused_columns":{}},)"
+      R"({"file":"d/b.json","container":"json","format":"prompt_completion",)"
+      R"("decided_by":"row 1 has 'prompt' and 'completion'","rows":2,"unused_columns":{"id":2,"x":1}},)"
       R"({"file":"d/c.txt","container":"text","format":"text","decided_by":"a plain text file","rows":2,)"
       R"("unused_columns":{}},)"
-      R"({"file":"d/b.json","container":"json","format":"prompt_completion","decided_by":"configured","rows":1,)"
-      R"("unused_columns":{"id":1}}],"refused":[],"dropped":[],"warnings":[]})");
+      R"({"file":"d/b.json","container":"json","format":"prompt_completion",)"
+      R"("decided_by":"configured","rows":1,"unused_columns":{"id":1}}],)"
+      R"("refused":[],"dropped":[],"warnings":[]})");
   EXPECT_EQ(dataset->sample(1).row, 1);
   const auto tokens = [&](int64_t i) {
     const Sample sample = dataset->sample(i);
@@ -220,6 +223,43 @@ TEST(Dataset, WarnsWhenNoStopTokenIsTrained) {
             (std::vector<std::string>{
                 "1 tokens begin before a trained text and end inside it; they are not trained (does a "
                 "prompt end with a space?)"}));
+}
+
+TEST(Dataset, VariablesReachTheTemplateAndSetItsClock) {
+  World w;
+  w.file("a.jsonl", chat_row("q", "a"));
+  w.source("a.jsonl");
+  w.chat_template = text::ChatTemplate::compile(
+      "{{ strftime_now('%Y') }}{{ mood }}{% for m in messages %}{{ m['content'] }}<|im_end|>{% endfor %}",
+      Json::object(), "dated");
+  EXPECT_EQ(w.open()->report().warnings,
+            (std::vector<std::string>{
+                "the chat template writes the present date: another day gives other samples"}));
+  w.options.template_variables = {{"date", "1999-12-31"}, {"mood", "!"}};
+  const auto dataset = w.open();
+  EXPECT_TRUE(dataset->report().warnings.empty());
+  EXPECT_EQ(w.tokenizer->decode(dataset->sample(0).tokens, false), "1999!q<|im_end|>a<|im_end|>");
+  w.options.template_variables = Json::array();
+  EXPECT_EQ(error_of([&] { w.open(); }).message(),
+            "the chat template's variables must be an object, are array");
+}
+
+TEST(Dataset, ARowThatATemplateCannotRenderIsBad) {
+  World w;
+  w.file("a.jsonl", chat_row("q", "a") + chat_row("loop", "a") + chat_row("no", "a"));
+  w.source("a.jsonl");
+  w.options.on_bad_row = "list";
+  w.chat_template = text::ChatTemplate::compile(
+      "{% for m in messages %}{% if m['content'] == 'no' %}{{ raise_exception('never') }}{% endif %}"
+      "{% if m['content'] == 'loop' %}{% for i in range(9999) %}{% for j in range(9999) %}{% for k in "
+      "range(9999) %}"
+      "{{ i }}{% endfor %}{% endfor %}{% endfor %}{% endif %}{{ m['content'] }}<|im_end|>{% endfor %}",
+      Json::object(), "t");
+  const auto dataset = w.open();
+  EXPECT_EQ(dataset->size(), 1);
+  ASSERT_EQ(dataset->report().refused.size(), 2u);
+  EXPECT_EQ(dataset->report().refused[0].row, 2);
+  EXPECT_NE(dataset->report().refused[1].reason.find("never"), std::string::npos);
 }
 
 TEST(Dataset, RefusesOptionsWithoutMeaning) {

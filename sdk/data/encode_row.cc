@@ -71,12 +71,24 @@ std::vector<ByteSpan> trained_spans(const Conversation& c, const text::Rendered&
                                  : normalised(std::move(in));
 }
 
+text::Rendered render(const RowEncoder& e, const Conversation& c) {
+  Json variables = e.template_variables;
+  variables.update(c.extra);
+  try {
+    return e.chat_template->render_with_spans(c.messages, variables, e.eos_candidates);
+  } catch (const Error& error) {
+    // A render over its budget of steps or output is the row's fault, not a lack of memory.
+    if (error.code() == Code::kResourceExhausted) fail(Code::kInvalidArgument, error.message());
+    throw;
+  }
+}
+
 Masked encode_chat(const RowEncoder& e, const Conversation& c) {
   if (e.chat_template == nullptr) {
     fail(Code::kInvalidArgument,
          "messages need a chat template and the model has none; set data.chat_template");
   }
-  const text::Rendered rendered = e.chat_template->render_with_spans(c.messages, c.extra, e.eos_candidates);
+  const text::Rendered rendered = render(e, c);
   text::Encoding encoding = e.tokenizer.encode(rendered.text, /*add_special=*/false);
   Masked out;
   out.trained = trained_tokens(encoding.begin, encoding.end, trained_spans(c, rendered, e.loss_on),
@@ -168,7 +180,14 @@ Conversation parse_row(Format format, bool plain_text, std::string_view row, con
 
 RowEncoder::RowEncoder(const DatasetOptions& options, const text::Tokenizer& tokenizer,
                        const text::ChatTemplate* chat_template)
-    : tokenizer(tokenizer), chat_template(chat_template), eos_candidates(options.eos_candidates) {
+    : tokenizer(tokenizer),
+      chat_template(chat_template),
+      eos_candidates(options.eos_candidates),
+      template_variables(options.template_variables) {
+  if (!template_variables.is_object()) {
+    fail(Code::kInvalidArgument, "the chat template's variables must be an object, are ",
+         template_variables.type_name());
+  }
   loss_on = parse_choice<LossOn>("data.loss_on", options.loss_on,
                                  {{"assistant", LossOn::kAssistant},
                                   {"last_assistant", LossOn::kLastAssistant},

@@ -29,6 +29,7 @@ struct RowEncoder {
   Truncation truncation;
   int64_t max_length;
   std::vector<std::string> eos_candidates;
+  Json template_variables;
   std::optional<int32_t> eos;     // id of eos_candidates[0]: ends texts and completions
   std::vector<int32_t> stop_ids;  // ids of all eos_candidates that the vocabulary has
   std::optional<int32_t> bos;     // what the tokenizer itself puts in front of a text

@@ -102,12 +102,13 @@ class Output {
   uint32_t crc_ = 0;
 };
 
-// What a template writes depends on the special tokens that it was given, which a small render shows.
-std::string probe(const text::ChatTemplate& chat_template) {
+// What a template writes depends on the special tokens that it was given, and perhaps on the date, which a
+// small render shows.
+std::string probe(const text::ChatTemplate& chat_template, const Json& variables) {
   const Json messages =
       Json::array({{{"role", "user"}, {"content", "q"}}, {{"role", "assistant"}, {"content", "a"}}});
   try {
-    return chat_template.render(messages, /*add_generation_prompt=*/false, Json::object());
+    return chat_template.render(messages, /*add_generation_prompt=*/false, variables);
   } catch (const Error& e) {
     return e.message();
   }
@@ -124,7 +125,7 @@ std::string token_cache_key(const DatasetOptions& options,
   key["tokenizer"] = sha256_hex(tokenizer.json());
   if (chat_template != nullptr) {
     key["template"] = sha256_hex(chat_template->source());
-    key["probe"] = sha256_hex(probe(*chat_template));
+    key["probe"] = sha256_hex(probe(*chat_template, options.template_variables));
   }
   for (const Source& source : options.sources) {
     key["sources"].push_back({{"path", source.path},
@@ -132,6 +133,7 @@ std::string token_cache_key(const DatasetOptions& options,
                               {"columns", source.columns},
                               {"limit", source.limit}});
   }
+  key["template_variables"] = options.template_variables;
   key["loss_on"] = options.loss_on;
   key["max_length"] = options.max_length;
   key["truncation"] = options.truncation;

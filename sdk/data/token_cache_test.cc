@@ -89,6 +89,7 @@ TEST(TokenCache, EverythingThatMattersIsInTheKey) {
   EXPECT_EQ(state_after([](World* o) { o->options.eval_fraction = 0.1; }), "built");
   EXPECT_EQ(state_after([](World* o) { o->options.eos_candidates = {"</s>", "<|im_end|>"}; }), "built");
   EXPECT_EQ(state_after([](World* o) { o->options.sources[0].limit = 5; }), "built");
+  EXPECT_EQ(state_after([](World* o) { o->options.template_variables = {{"x", 1}}; }), "built");
   EXPECT_EQ(state_after([](World* o) { o->options.sources.pop_back(); }), "built");
   EXPECT_EQ(state_after([](World* o) { o->file("b.txt", "some text\n\nmore texts\n"); }), "built");
   EXPECT_EQ(state_after([](World* o) { o->tokenizer = testing::make_tokenizer(true); }), "built");
