@@ -4,7 +4,7 @@ A unit is what is started as one process: a GoogleTest program, a plain test pro
 tests of a Rust crate. A unit reports its test cases.
 
   GoogleTest, C     every test that CMake registered with add_test (`ctest --show-only`)
-  pytest            test_*.py under tests/ and bindings/python/tests/
+  pytest            test_*.py and *_test.py under tests/ and bindings/python/tests/; unittest classes, too
   script            executable files *_test.sh under tests/ and samples/: one case each
   Rust              crates (Cargo.toml) under sdk/ and bindings/rust/ that hold a #[test]
 
@@ -85,7 +85,7 @@ def files_below(source, top, matches):
 def pytest_files(source):
     files = []
     for top in ("tests", "bindings/python/tests"):
-        files += files_below(source, top, lambda name: name.startswith("test_") and name.endswith(".py"))
+        files += files_below(source, top, lambda name: re.fullmatch(r"test_\w+\.py|\w+_test\.py", name))
     return [Unit(os.path.relpath(f, source), "pytest", [PYTHON, "-B", "-m", "pytest", f], source) for f in files]
 
 
