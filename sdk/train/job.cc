@@ -99,7 +99,13 @@ std::shared_ptr<const data::Dataset> open_data(const config::Config& config, con
   if (options.sources.empty()) return nullptr;
   if (evaluation && options.held_out && options.eval_fraction == 0) return nullptr;
   Runtime& runtime = *model.runtime();
-  return data::Dataset::open(options, runtime.files, runtime.pool, runtime.memory, model.tokenizer(), model.chat_template());
+  try {
+    return data::Dataset::open(options, runtime.files, runtime.pool, runtime.memory, model.tokenizer(),
+                               model.chat_template());
+  } catch (const Error& e) {
+    // Lets a host tell bad data from a bad configuration.
+    throw Error(e.code(), e.message(), R"({"origin":"data"})");
+  }
 }
 
 autograd::Capacity job_capacity(const config::Config& config, const std::shared_ptr<const data::Dataset>& train,

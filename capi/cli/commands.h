@@ -1,0 +1,52 @@
+// The commands of the program; each returns an exit code or throws Failure.
+#ifndef INLAID_CAPI_CLI_COMMANDS_H_
+#define INLAID_CAPI_CLI_COMMANDS_H_
+
+#include <string>
+#include <vector>
+
+#include "api.h"
+
+namespace inlaid_cli {
+
+struct Common {
+  bool json = false;
+  int threads = 0;
+  std::string memory_limit;
+};
+
+struct TrainOptions {
+  std::string job;  // JSON file, or the options below
+  std::string model, output;
+  std::vector<std::string> data, eval;
+  std::vector<std::string> set;  // "optim.learning_rate=1e-4"
+  bool full = false;             // train all weights instead of a LoRA adapter
+};
+int train(const Common &common, const TrainOptions &options);
+int resume(const Common &common, const std::string &output);
+int plan(const Common &common, const TrainOptions &options);
+int check_data(const Common &common, const TrainOptions &options, int64_t show);
+
+struct ChatOptions {
+  std::string path, prompt, system, generation, weights_dtype;
+};
+int chat(const Common &common, const ChatOptions &options);
+
+int evaluate(const Common &common, const std::string &path, const std::vector<std::string> &data,
+             const std::string &weights_dtype, const std::vector<std::string> &set);
+
+struct ExportOptions {
+  std::string path, to, format, dtype;
+};
+int export_result(const Common &common, const ExportOptions &options);
+
+int describe(const Common &common, const std::string &path);
+int verify(const Common &common, const std::string &path);
+int schema();
+
+// The configuration of a job file or of command-line options.
+Config job_config(const TrainOptions &options);
+
+}  // namespace inlaid_cli
+
+#endif  // INLAID_CAPI_CLI_COMMANDS_H_

@@ -1,0 +1,69 @@
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "commands.h"
+
+namespace inlaid_cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string read_file(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Failure(kUsage, path + ": " + std::strerror(errno));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+ordered_json sources(const std::vector<std::string> &paths) {
+  ordered_json list = ordered_json::array();
+  for (const std::string &path : paths) list.push_back({{"path", path}});
+  return list;
+}
+
+std::string from_options(const TrainOptions &options) {
+  ordered_json json;
+  json["model"]["path"] = options.model;
+  if (!options.full) {
+    json["adapter"] = {{"peft_type", "LORA"}, {"r", 16}, {"lora_alpha", 32}, {"target_modules", "all-linear"}};
+  }
+  json["data"]["train"] = sources(options.data);
+  if (!options.eval.empty()) json["data"]["eval"] = sources(options.eval);
+  if (!options.output.empty()) json["output_dir"] = options.output;
+  return json.dump();
+}
+
+}  // namespace
+
+Config job_config(const TrainOptions &options) {
+  const bool file = !options.job.empty();
+  if (file && (!options.model.empty() || !options.data.empty() || !options.eval.empty() || options.full)) {
+    throw Failure(kUsage, "give either a job file or --model and --data");
+  }
+  if (!file && (options.model.empty() || options.data.empty())) {
+    throw Failure(kUsage, "give a job file, or --model and --data");
+  }
+  const std::string folder = std::filesystem::absolute(file ? std::filesystem::path(options.job).parent_path() : ".").string();
+  const std::string text = file ? read_file(options.job) : from_options(options);
+  Config config = make<Config>(inlaid_config_parse, text.c_str(), folder.c_str());
+  if (file && !options.output.empty()) {
+    const std::string path = nlohmann::json(std::filesystem::absolute(options.output).string()).dump();
+    check(inlaid_config_set(config.get(), "output_dir", path.c_str()));
+  }
+  for (const std::string &assignment : options.set) {
+    const size_t equals = assignment.find('=');
+    if (equals == std::string::npos) throw Failure(kUsage, "--set " + assignment + ": write KEY=VALUE");
+    const std::string key = assignment.substr(0, equals), value = assignment.substr(equals + 1);
+    // A value that is no JSON is meant as a string.
+    const bool json = nlohmann::json::accept(value);
+    check(inlaid_config_set(config.get(), key.c_str(), json ? value.c_str() : nlohmann::json(value).dump().c_str()));
+  }
+  return config;
+}
+
+}  // namespace inlaid_cli

@@ -1,0 +1,107 @@
+// inlaid: the engine from the command line, on the C API alone.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "commands.h"
+
+using namespace inlaid_cli;
+
+namespace {
+
+void add_job_options(CLI::App *command, TrainOptions &options) {
+  command->add_option("job", options.job, "job file (JSON); see `inlaid schema`");
+  command->add_option("--model", options.model, "model folder or GGUF file, instead of a job file");
+  command->add_option("--data", options.data, "training data: JSONL, JSON or text files");
+  command->add_option("--eval", options.eval, "held-out data");
+  command->add_option("--out", options.output, "output folder");
+  command->add_flag("--full", options.full, "train all weights instead of a LoRA adapter (r=16, all linear layers)");
+  command->add_option("--set", options.set, "override a key of the configuration: optim.learning_rate=1e-4");
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app{"Inlaid: trains and fine-tunes transformer models"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", inlaid_version_string());
+  Common common;
+  app.add_flag("--json", common.json, "machine-readable output, one JSON document a line");
+  app.add_option("--threads", common.threads, "threads (default: all processors)")->check(CLI::Range(0, 4096));
+  app.add_option("--memory-limit", common.memory_limit, "hard limit of the engine's memory, for example 4GiB");
+  app.fallthrough();
+
+  int result = kDone;
+  TrainOptions job;
+  CLI::App *command = app.add_subcommand("train", "fine-tune a model: a job file, or --model, --data and --out");
+  add_job_options(command, job);
+  command->callback([&] { result = train(common, job); });
+
+  std::string path;
+  command = app.add_subcommand("resume", "go on with an interrupted job, bit for bit");
+  command->add_option("output", path, "output folder of the job")->required();
+  command->callback([&] { result = resume(common, path); });
+
+  ChatOptions chat_options;
+  command = app.add_subcommand("chat", "talk to a model, or to what a job made of it");
+  command->add_option("path", chat_options.path, "output folder, checkpoint, adapter folder, model folder or GGUF file")->required();
+  command->add_option("--prompt", chat_options.prompt, "one question instead of a conversation");
+  command->add_option("--system", chat_options.system, "system message");
+  command->add_option("--generation", chat_options.generation, R"(options as JSON: {"max_new_tokens": 64, "temperature": 0.7})");
+  command->add_option("--weights", chat_options.weights_dtype, "f32, bf16, f16 or as_stored");
+  command->callback([&] { result = chat(common, chat_options); });
+
+  std::vector<std::string> data, set;
+  std::string weights;
+  command = app.add_subcommand("eval", "loss and accuracy on data");
+  command->add_option("path", path, "what `chat` takes")->required();
+  command->add_option("--data", data, "data to evaluate on")->required();
+  command->add_option("--weights", weights, "f32, bf16, f16 or as_stored");
+  command->add_option("--set", set, "override a key of the configuration: data.max_length=512");
+  command->callback([&] { result = evaluate(common, path, data, weights, set); });
+
+  ExportOptions export_options;
+  command = app.add_subcommand("export", "write what was trained as PEFT adapter, Hugging Face folder or GGUF file");
+  command->add_option("path", export_options.path, "output folder or checkpoint")->required();
+  command->add_option("--format", export_options.format, "peft, huggingface or gguf")
+      ->required()
+      ->check(CLI::IsMember({"peft", "huggingface", "gguf"}));
+  command->add_option("--dtype", export_options.dtype, "f32, bf16, f16, and q8_0 for gguf");
+  command->add_option("--to", export_options.to, "where to (default: adapter, model or model.gguf in the output folder)");
+  command->callback([&] { result = export_result(common, export_options); });
+
+  command = app.add_subcommand("plan", "memory and work of a job, before it allocates anything");
+  add_job_options(command, job);
+  command->callback([&] { result = plan(common, job); });
+
+  CLI::App *data_command = app.add_subcommand("data", "about training data");
+  data_command->require_subcommand(1);
+  int64_t show = 0;
+  command = data_command->add_subcommand("check", "read the data of a job and report what is used, truncated, refused");
+  add_job_options(command, job);
+  command->add_option("--show", show, "print the first samples and what is learnt of them");
+  command->callback([&] { result = check_data(common, job, show); });
+
+  command = app.add_subcommand("describe", "what a checkpoint, adapter or model holds");
+  command->add_option("path", path)->required();
+  command->callback([&] { result = describe(common, path); });
+
+  command = app.add_subcommand("verify", "check every checksum of a checkpoint");
+  command->add_option("path", path)->required();
+  command->callback([&] { result = verify(common, path); });
+
+  command = app.add_subcommand("schema", "JSON Schema of a job file");
+  command->callback([&] { result = schema(); });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &e) {
+    return app.exit(e) == 0 ? kDone : kUsage;
+  } catch (const Failure &e) {
+    std::fprintf(stderr, "inlaid: %s\n", e.what());
+    return e.exit;
+  } catch (const std::exception &e) {
+    std::fprintf(stderr, "inlaid: %s\n", e.what());
+    return kFailed;
+  }
+  return result;
+}

@@ -1,0 +1,107 @@
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+
+namespace inlaid_cli {
+
+using nlohmann::json;
+
+namespace {
+
+// The checkpoint itself, or the latest one of a job's output folder.
+std::string checkpoint_of(const std::string &path) {
+  namespace fs = std::filesystem;
+  if (fs::exists(fs::path(path) / "manifest.pb") || !fs::exists(fs::path(path) / "job.json")) return path;
+  std::string latest;
+  if (fs::is_directory(fs::path(path) / "checkpoints")) {
+    for (const auto &entry : fs::directory_iterator(fs::path(path) / "checkpoints")) {
+      if (fs::exists(entry.path() / "manifest.pb")) latest = std::max(latest, entry.path().string());
+    }
+  }
+  if (latest.empty()) throw Failure(kUsage, path + " is a job without a checkpoint yet");
+  return latest;
+}
+
+}  // namespace
+
+int evaluate(const Common &common, const std::string &path, const std::vector<std::string> &data,
+             const std::string &weights_dtype, const std::vector<std::string> &set) {
+  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  TrainOptions options;
+  options.model = path;
+  options.data = data;
+  options.set = set;
+  options.full = true;  // no adapter part: what is evaluated comes from the path
+  const Config config = job_config(options);
+  const Opened opened = open_result(runtime.get(), path, weights_dtype);
+  const Dataset dataset = make<Dataset>(inlaid_dataset_open, opened.model.get(), config.get(), "train");
+  const Event event =
+      make<Event>(inlaid_evaluate, opened.model.get(), opened.adapter.get(), dataset.get(), static_cast<inlaid_cancel *>(nullptr));
+  if (common.json) {
+    std::printf("%s\n", inlaid_event_json(event.get()));
+  } else {
+    std::printf("loss %.4f, accuracy %.1f %% of %.0f tokens in %.0f rows\n", inlaid_event_metric(event.get(), "eval_loss"),
+                100 * inlaid_event_metric(event.get(), "eval_mean_token_accuracy"),
+                inlaid_event_metric(event.get(), "eval_target_tokens"), inlaid_event_metric(event.get(), "eval_rows"));
+  }
+  return kDone;
+}
+
+int export_result(const Common &common, const ExportOptions &options) {
+  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Opened opened = open_result(runtime.get(), options.path, "");
+  std::string to = options.to;
+  if (options.format == "peft") {
+    if (!opened.adapter) throw Failure(kUsage, options.path + " has no adapter; export it as huggingface or gguf");
+    if (to.empty()) to = (std::filesystem::path(options.path) / "adapter").string();
+    check(inlaid_adapter_save(opened.adapter.get(), to.c_str()));
+  } else {
+    if (to.empty()) to = (std::filesystem::path(options.path) / (options.format == "gguf" ? "model.gguf" : "model")).string();
+    json settings = {{"format", options.format}};
+    if (!options.dtype.empty()) settings["dtype"] = options.dtype;
+    check(inlaid_model_export(opened.model.get(), opened.adapter.get(), to.c_str(), settings.dump().c_str()));
+  }
+  if (common.json) {
+    std::printf("%s\n", json({{"format", options.format}, {"path", to}}).dump().c_str());
+  } else {
+    std::printf("wrote %s\n", to.c_str());
+  }
+  return kDone;
+}
+
+int describe(const Common &common, const std::string &path) {
+  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const std::string folder = std::filesystem::is_directory(path) ? checkpoint_of(path) : path;
+  std::string described;
+  if (std::filesystem::exists(std::filesystem::path(folder) / "manifest.pb")) {
+    described = text(inlaid_checkpoint_manifest, runtime.get(), folder.c_str(), 1);
+  } else {
+    const Opened opened = open_result(runtime.get(), path, "as_stored");
+    described = opened.adapter ? text(inlaid_adapter_describe, opened.adapter.get()) : text(inlaid_model_describe, opened.model.get());
+  }
+  std::printf("%s\n", common.json ? described.c_str() : nlohmann::ordered_json::parse(described).dump(2).c_str());
+  return kDone;
+}
+
+int verify(const Common &common, const std::string &path) {
+  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const json report = json::parse(text(inlaid_checkpoint_verify, runtime.get(), checkpoint_of(path).c_str()));
+  if (common.json) {
+    std::printf("%s\n", report.dump().c_str());
+  } else {
+    for (const json &problem : report["problems"]) std::printf("damaged: %s\n", problem.get<std::string>().c_str());
+    if (report.value("ok", false)) {
+      std::printf("ok: %lld tensors, %lld bytes\n", report.value("tensors", 0LL), report.value("bytes", 0LL));
+    }
+  }
+  return report.value("ok", false) ? kDone : kDamaged;
+}
+
+int schema() {
+  std::printf("%s\n", text(inlaid_config_schema).c_str());
+  return kDone;
+}
+
+}  // namespace inlaid_cli

@@ -1,0 +1,135 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "watch.h"
+
+namespace inlaid_cli {
+namespace {
+
+using nlohmann::json;
+
+Runtime runtime_for(const Common &common, const inlaid_config *config) {
+  const json canonical = json::parse(text(inlaid_config_to_json, config));
+  const json &section = canonical.value("runtime", json::object());
+  int threads = common.threads;
+  if (threads == 0 && section.contains("cpu_threads") && section["cpu_threads"].is_number_integer()) {
+    threads = section["cpu_threads"].get<int>();
+  }
+  std::string limit = common.memory_limit;
+  if (limit.empty() && section.contains("memory_limit") && section["memory_limit"].is_number()) {
+    limit = std::to_string(section["memory_limit"].get<int64_t>());
+  }
+  return make_runtime(threads, limit);
+}
+
+int run(const Common &common, inlaid_job *job) {
+  const json facts = json::parse(text(inlaid_job_describe, job));
+  const std::string output = facts.value("output_dir", "");
+  const auto total = facts.value("total_steps", int64_t{0}), done = facts.value("steps_done", int64_t{0});
+  if (!common.json) {
+    std::printf("%lld of %lld parameters train on %lld rows in %lld steps", facts.value("trained_parameters", 0LL),
+                facts.value("parameters", 0LL), facts.value("train_rows", 0LL), static_cast<long long>(total));
+    if (!facts.value("resumed_from", "").empty()) {
+      std::printf(", resumed after step %lld from %s", static_cast<long long>(done),
+                  facts.value("resumed_from", "").c_str());
+    }
+    std::printf("\n");
+  }
+  const Run handle = make<Run>(inlaid_job_start, job);
+  return watch(handle.get(), output, facts.value("train_rows", int64_t{0}), common.json);
+}
+
+void print_report(const char *split, const json &report) {
+  std::printf("%s: %lld rows, %lld used, %lld truncated, %lld held out; %lld tokens, %lld of them targets\n", split,
+              report.value("rows", 0LL), report.value("used", 0LL), report.value("truncated", 0LL),
+              report.value("held_out", 0LL), report.value("tokens", 0LL), report.value("target_tokens", 0LL));
+  for (const char *kind : {"refused", "dropped"}) {
+    for (const json &row : report.value(kind, json::array())) {
+      std::printf("  %s %s:%lld: %s\n", kind, row.value("file", "").c_str(), row.value("row", 0LL),
+                  row.value("reason", "").c_str());
+    }
+  }
+}
+
+}  // namespace
+
+int train(const Common &common, const TrainOptions &options) {
+  const Config config = job_config(options);
+  const json canonical = json::parse(text(inlaid_config_to_json, config.get()));
+  if (!canonical.contains("output_dir") || canonical["output_dir"].is_null()) {
+    throw Failure(kUsage, "output_dir is missing: name it in the job file or with --out");
+  }
+  const Runtime runtime = runtime_for(common, config.get());
+  const Job job = make<Job>(inlaid_job_create, runtime.get(), config.get());
+  return run(common, job.get());
+}
+
+int resume(const Common &common, const std::string &output) {
+  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Job job = make<Job>(inlaid_job_resume, runtime.get(), output.c_str());
+  return run(common, job.get());
+}
+
+int plan(const Common &common, const TrainOptions &options) {
+  const Config config = job_config(options);
+  const Runtime runtime = runtime_for(common, config.get());
+  const json report = json::parse(text(inlaid_config_plan, runtime.get(), config.get()));
+  const bool refused = !report.value("refused", json::array()).empty();
+  if (common.json) {
+    std::printf("%s\n", report.dump().c_str());
+    return refused ? kUsage : kDone;
+  }
+  for (const json &reason : report.value("refused", json::array())) {
+    std::printf("refused: %s\n", reason.get<std::string>().c_str());
+  }
+  if (!report.contains("memory")) return kUsage;
+  std::printf("peak memory by category:\n");
+  for (const auto &[name, bytes] : report["memory"].items()) {
+    std::printf("  %-14s %10.1f MiB\n", name.c_str(), bytes.get<double>() / 1048576.0);
+  }
+  std::printf("%lld of %lld parameters train; micro-batches of up to %lld tokens, %.1f GFLOP each; recomputation: %s\n",
+              report.value("trained_parameters", 0LL), report.value("parameters", 0LL), report.value("capacity_tokens", 0LL),
+              report.value("flops_per_micro_batch", 0.0) / 1e9, report.value("recompute", "").c_str());
+  return refused ? kUsage : kDone;
+}
+
+int check_data(const Common &common, const TrainOptions &options, int64_t show) {
+  const Config config = job_config(options);
+  const json canonical = json::parse(text(inlaid_config_to_json, config.get()));
+  const Runtime runtime = runtime_for(common, config.get());
+  const std::string path = canonical["model"].value("path", "");
+  if (path.empty()) throw Failure(kUsage, "data check needs model.path, for its tokenizer and template");
+  const json load = {{"weights_dtype", "as_stored"}};
+  const Model model = make<Model>(inlaid_model_load, runtime.get(), path.c_str(), load.dump().c_str(), nullptr);
+  const Tokenizer tokenizer = make<Tokenizer>(inlaid_model_tokenizer, model.get());
+  json all;
+  for (const char *split : {"train", "eval"}) {
+    const bool held_out = canonical["data"].value("eval_fraction", 0.0) > 0;
+    const bool has_eval = canonical["data"].contains("eval") && canonical["data"]["eval"].is_array();
+    if (std::string_view(split) == "eval" && !held_out && !has_eval) continue;
+    const Dataset dataset = make<Dataset>(inlaid_dataset_open, model.get(), config.get(), split);
+    const json report = json::parse(text(inlaid_dataset_report, dataset.get()));
+    all[split] = report;
+    if (common.json) continue;
+    print_report(split, report);
+    for (int64_t i = 0; i < show && i < static_cast<int64_t>(inlaid_dataset_size(dataset.get())); ++i) {
+      const json sample = json::parse(text(inlaid_dataset_sample, dataset.get(), static_cast<uint64_t>(i)));
+      const auto ids = sample["ids"].get<std::vector<int32_t>>();
+      std::vector<int32_t> targets;
+      for (int32_t id : sample["targets"].get<std::vector<int32_t>>()) {
+        if (id >= 0) targets.push_back(id);
+      }
+      const auto decode = [&](const std::vector<int32_t> &list) {
+        return text(inlaid_tokenizer_decode, tokenizer.get(), static_cast<const void *>(list.data()),
+                    static_cast<uint64_t>(list.size() * sizeof(int32_t)), 0);
+      };
+      std::printf("--- sample %lld: text\n%s\n--- sample %lld: what is learnt\n%s\n", static_cast<long long>(i),
+                  decode(ids).c_str(), static_cast<long long>(i), decode(targets).c_str());
+    }
+  }
+  if (common.json) std::printf("%s\n", all.dump().c_str());
+  return kDone;
+}
+
+}  // namespace inlaid_cli

@@ -1,0 +1,246 @@
+"""Makes the golden files of the model tests with PyTorch, transformers and PEFT (versions are written into them).
+
+    python make_golden.py MODEL.gguf
+
+Everything is computed in f64, the oracle; beside it stands the error of PyTorch's own f32 against it, so that a test can ask
+for "at most twice PyTorch's error". Of large tensors only evenly spaced samples are kept; both errors are measured on the
+same samples.
+
+smollm2.safetensors   logits and every parameter's gradient of SmolLM2-135M for one text; losses of 20 AdamW steps, full
+                      and LoRA. See "__metadata__" for the setting.
+tiny/NAME/            random Llama-like models of a few thousand parameters, one per option: Hugging Face folder, and
+                      golden.safetensors with logits and gradients.
+flips.json            for every attribute of the configuration class: a changed value, and what the logits become.
+"""
+
+import copy
+import json
+import math
+import pathlib
+import shutil
+import sys
+
+import gguf
+import peft
+import torch
+import transformers
+from safetensors.torch import save_file
+from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+HERE = pathlib.Path(__file__).parent
+IDS = [2703, 2002, 359, 10793, 338, 2330, 281, 260, 3426, 30, 1069, 12720, 1512, 28, 1928, 3687, 288, 2330, 1805, 28, 284,
+       2645, 601, 351, 4788, 30]
+SAMPLES = 256
+STEPS = 20
+VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__, "peft": peft.__version__}
+
+
+def sampled(tensor):
+    flat = tensor.detach().reshape(-1)
+    count = min(SAMPLES, flat.numel())
+    return flat[(torch.arange(count, dtype=torch.int64) * flat.numel()) // count]
+
+
+def relative(a, b):
+    return (torch.linalg.vector_norm(a.double() - b) / torch.linalg.vector_norm(b)).item()
+
+
+NAMES = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
+         "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+         "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+
+
+def load(path, dtype):
+    """SmolLM2 with dequantised weights, query and key rows in transformers' order."""
+    reader = gguf.GGUFReader(path)
+    config = AutoConfig.from_pretrained(str(pathlib.Path(path).parent), gguf_file=pathlib.Path(path).name)
+    config.quantization_config = None
+    config._attn_implementation = "eager"
+    model = LlamaForCausalLM(config)
+    state = {}
+    for tensor in reader.tensors:
+        value = torch.from_numpy(gguf.dequantize(tensor.data, tensor.tensor_type).copy())
+        part = tensor.name.split(".")
+        if part[0] == "blk":
+            heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(part[2])
+            if heads:
+                value = value.reshape(heads, value.shape[0] // heads // 2, 2, -1).swapaxes(1, 2).reshape(value.shape)
+            name = f"model.layers.{part[1]}.{NAMES[part[2]]}.weight"
+        else:
+            name = {"token_embd": "model.embed_tokens.weight", "output_norm": "model.norm.weight"}[part[0]]
+        state[name] = value
+    missing = model.load_state_dict(state, strict=False)
+    assert missing.missing_keys == ["lm_head.weight"] and not missing.unexpected_keys, missing
+    model.tie_weights()
+    return model.to(dtype).train()
+
+
+def loss_of(model, ids):
+    return model(input_ids=ids, labels=ids, use_cache=False).loss
+
+
+def lora_a(name, rows, columns):
+    """The start of a LoRA A matrix: a fixed formula instead of a random generator, rounded to f32."""
+    offset = sum(name.encode()) % 97
+    index = torch.arange(rows * columns, dtype=torch.float64).reshape(rows, columns)
+    return (torch.sin(0.37 * index + offset) / math.sqrt(columns)).float()
+
+
+def losses(model, ids, lr):
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=lr, betas=(0.9, 0.999), eps=1e-8,
+                                  weight_decay=0.0)
+    result = []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = loss_of(model, ids)
+        result.append(loss.item())
+        loss.backward()
+        optimizer.step()
+    return torch.tensor(result, dtype=torch.float64)
+
+
+def with_lora(model):
+    config = peft.LoraConfig(r=8, lora_alpha=16, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
+    model = peft.get_peft_model(model, config, autocast_adapter_dtype=False)
+    for name, parameter in model.named_parameters():
+        if ".lora_A." in name:
+            short = name.removeprefix("base_model.model.").replace(".default", "")
+            parameter.data = lora_a(short, *parameter.shape).to(parameter.dtype)
+    return model
+
+
+def smollm2(path):
+    ids = torch.tensor([IDS])
+    out, gradients = {}, {}
+    for dtype in (torch.float64, torch.float32):
+        model = load(path, dtype)
+        result = model(input_ids=ids, labels=ids, use_cache=False)
+        result.loss.backward()
+        logits = sampled(result.logits[0, -1])
+        rows = torch.stack([sampled(row) for row in result.logits[0]])
+        named = {n: sampled(p.grad) for n, p in model.named_parameters()}
+        if dtype == torch.float64:
+            out["logits"] = rows.detach().clone()
+            gradients = {n: g.clone() for n, g in named.items()}
+            out["loss"] = result.loss.detach().reshape(1).clone()
+        else:
+            out["logits.f32_error"] = torch.tensor([relative(rows.detach(), out["logits"])], dtype=torch.float64)
+            for n, g in named.items():
+                out["gradient/" + n] = gradients[n]
+                out["f32_error/" + n] = torch.tensor([relative(g, gradients[n])], dtype=torch.float64)
+        del model, result, logits
+    for kind, lr in (("full", 1e-5), ("lora", 1e-3)):
+        for dtype in (torch.float64, torch.float32):
+            model = load(path, dtype)
+            if kind == "lora":
+                model = with_lora(model)
+            name = f"{kind}.losses" if dtype == torch.float64 else f"{kind}.losses.f32"
+            out[name] = losses(model, ids, lr)
+            print(name, out[name][:3].tolist(), "...", out[name][-1].item(), flush=True)
+            del model
+    metadata = dict(VERSIONS, ids=json.dumps(IDS), full_lr="1e-5", lora_lr="1e-3", lora="r 8, alpha 16, all-linear, dropout 0, "
+                    "A[i,j] = sin(0.37 (i in + j) + sum(name) % 97) / sqrt(in), B = 0",
+                    adamw="betas 0.9 0.999, eps 1e-8, weight decay 0, no clipping, constant rate")
+    save_file({k: v.contiguous() for k, v in out.items()}, HERE / "smollm2.safetensors", metadata=metadata)
+
+
+BASE = dict(vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=False, bos_token_id=1,
+            eos_token_id=2, initializer_range=0.2)
+TINY_IDS = [3, 17, 5, 39, 8, 8, 21, 0, 12, 30, 4]
+LLAMA3 = dict(rope_type="llama3", rope_theta=100.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=16)
+TINY = {
+    "plain": (LlamaConfig, {}),
+    "tied": (LlamaConfig, dict(tie_word_embeddings=True)),
+    "biases": (LlamaConfig, dict(attention_bias=True, mlp_bias=True)),
+    "multi_head": (LlamaConfig, dict(num_key_value_heads=4)),
+    "one_key_value_head": (LlamaConfig, dict(num_key_value_heads=1)),
+    "head_dim": (LlamaConfig, dict(head_dim=6)),
+    "rope_linear": (LlamaConfig, dict(rope_parameters=dict(rope_type="linear", rope_theta=100.0, factor=2.5))),
+    "rope_llama3": (LlamaConfig, dict(rope_parameters=LLAMA3)),
+    "gelu": (LlamaConfig, dict(hidden_act="gelu")),
+    "qwen2": (Qwen2Config, dict(use_sliding_window=False)),
+}
+
+
+def tiny_model(config_class, changes, seed):
+    torch.manual_seed(seed)
+    config = config_class(**dict(copy.deepcopy(BASE), **copy.deepcopy(changes)))
+    config._attn_implementation = "eager"
+    model_class = Qwen2ForCausalLM if config_class is Qwen2Config else LlamaForCausalLM
+    model = model_class(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.15)  # norms and biases away from their neutral values
+    return model
+
+
+def tiny():
+    root = HERE / "tiny"
+    shutil.rmtree(root, ignore_errors=True)
+    ids = torch.tensor([TINY_IDS])
+    for seed, (name, (config_class, changes)) in enumerate(TINY.items()):
+        model = tiny_model(config_class, changes, seed)
+        folder = root / name
+        # One of the folders is sharded.
+        model.save_pretrained(folder, max_shard_size="6KB" if name == "biases" else "5GB")
+        (folder / "generation_config.json").unlink(missing_ok=True)
+        errors, out = {}, {}
+        for dtype in (torch.float64, torch.float32):
+            twin = copy.deepcopy(model).to(dtype)
+            result = twin(input_ids=ids, labels=ids, use_cache=False)
+            result.loss.backward()
+            values = {"logits": result.logits[0].detach()}
+            values.update({"gradient/" + n: p.grad for n, p in twin.named_parameters()})
+            for key, value in values.items():
+                if dtype == torch.float64:
+                    out[key] = value.clone()
+                else:
+                    errors[key] = relative(value, out[key])
+        save_file({k: v.contiguous() for k, v in out.items()}, folder / "golden.safetensors",
+                  metadata=dict(VERSIONS, ids=json.dumps(TINY_IDS), f32_error=json.dumps(errors)))
+
+
+FLIPS = dict(
+    vocab_size=None, hidden_size=None, intermediate_size=None, num_hidden_layers=1, num_attention_heads=None,
+    num_key_value_heads=None, head_dim=None, hidden_act="relu", max_position_embeddings=32, initializer_range=0.5,
+    rms_norm_eps=1e-2, use_cache=False, pad_token_id=3, bos_token_id=4, eos_token_id=[5, 6], pretraining_tp=2,
+    tie_word_embeddings=None, rope_parameters=dict(rope_type="default", rope_theta=50.0), attention_bias=None,
+    attention_dropout=0.5, mlp_bias=None)
+MORE_FLIPS = [
+    ("hidden_act", "gelu_pytorch_tanh"), ("hidden_act", "quick_gelu"),
+    ("rope_parameters", dict(rope_type="dynamic", rope_theta=100.0, factor=2.0)),
+    ("rope_parameters", dict(rope_type="yarn", rope_theta=100.0, factor=2.0, original_max_position_embeddings=8)),
+    ("rope_parameters", dict(rope_type="linear", rope_theta=100.0, factor=2.0)),
+]
+
+
+def flips():
+    """What a changed attribute does to the logits of the "plain" model; shapes that would not fit its weights are left out."""
+    ids = torch.tensor([TINY_IDS])
+    model = tiny_model(LlamaConfig, {}, 0)
+    cases = []
+    names = set(LlamaConfig().to_dict()) & set(FLIPS) | {"attention_dropout", "mlp_bias"}
+    for name, value in [(n, FLIPS[n]) for n in sorted(names) if FLIPS[n] is not None] + MORE_FLIPS:
+        config = copy.deepcopy(model.config)
+        setattr(config, name, value)
+        case = {"attribute": name, "value": value}
+        try:
+            twin = LlamaForCausalLM(config)
+            twin.load_state_dict(model.state_dict(), strict=False)
+            twin = twin.double().train()
+            torch.manual_seed(1)
+            case["logits"] = twin(input_ids=ids, use_cache=False).logits[0, -1].tolist()
+        except Exception as e:
+            case["error"] = str(e)[:200]
+        cases.append(case)
+    (HERE / "flips.json").write_text(json.dumps({"versions": VERSIONS, "ids": TINY_IDS, "model": "tiny/plain", "cases": cases},
+                                                indent=1))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    tiny()
+    flips()
+    smollm2(sys.argv[1])
