@@ -152,3 +152,15 @@ def test_mutants_are_judged_by_the_tests_they_name(tmp_path, monkeypatch):
 def fake_build(run):
     """subprocess.run, in which a build succeeds at once."""
     return lambda command, **options: run(["true"] if command[0] == "ninja" else command, **options)
+
+
+def test_every_mutant_still_applies():
+    """The mutants themselves run with tests/run --mutants; that they fit the code is checked every time."""
+    folder = os.path.join(mutants.SOURCE, "tests", "mutants")
+    names = sorted(n for n in os.listdir(folder) if n.endswith(".patch"))
+    assert len(names) >= 12
+    for name in names:
+        mutant = mutants.read(os.path.join(folder, name))
+        done = mutants.subprocess.run(["patch", "-p1", "-s", "-f", "--fuzz=0", "--dry-run", "-i", mutant.path],
+                                      cwd=mutants.SOURCE, stdout=mutants.subprocess.PIPE)
+        assert done.returncode == 0, f"{name}: {done.stdout.decode()}"
