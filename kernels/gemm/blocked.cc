@@ -8,10 +8,10 @@
 namespace inlaid::kernels {
 namespace {
 
-constexpr int64_t kPackPanels = 16;               // row panels of A copied by a task
-constexpr int64_t kFirstCacheFloats = 6 << 10;    // of a panel that stays in the first cache while A streams past it
-constexpr int64_t kBlockTiles = 16;               // tiles of rows of A that stay in the second cache beside it
-constexpr int64_t kMostStripPanels = 24;          // Tasks::kStripColumns over the narrowest tile
+constexpr int64_t kPackPanels = 16;             // row panels of A copied by a task
+constexpr int64_t kFirstCacheFloats = 6 << 10;  // of a panel that stays in the first cache
+constexpr int64_t kBlockTiles = 16;       // tiles of rows of A that pass such a panel, from the second cache
+constexpr int64_t kMostStripPanels = 24;  // Tasks::kStripColumns over the narrowest tile
 
 // One product in progress.
 class BlockedGemm {
@@ -44,7 +44,8 @@ class BlockedGemm {
   };
 
   float* packed_a(int64_t block) const {
-    return reinterpret_cast<float*>(context_.workspace) + (block - block0_) * blocking_.chunk_rows * blocking_.depth;
+    return reinterpret_cast<float*>(context_.workspace) +
+           (block - block0_) * blocking_.chunk_rows * blocking_.depth;
   }
 
   // Copies the chunk of A into row panels, `tile_rows * depth` apart.
@@ -54,7 +55,8 @@ class BlockedGemm {
     parallel(*context_.executor, groups * (block_end_ - block0_), [&](int64_t task, int32_t) {
       const int64_t block = block0_ + task / groups;
       const int64_t row = task % groups * group_rows;
-      const float* src = args_.a.as<const float>() + block * blocking_.depth * args_.a.stride[0] + row0_ + row;
+      const float* src =
+          args_.a.as<const float>() + block * blocking_.depth * args_.a.stride[0] + row0_ + row;
       micro_.pack_rows(src, args_.a.stride[0], std::min(group_rows, rows_ - row), blocking_.depth_at(block),
                        packed_a(block) + row * blocking_.depth, micro_.tile_rows * blocking_.depth);
     });
@@ -70,8 +72,8 @@ class BlockedGemm {
       const int64_t begin = column * tasks.strips / tasks.column_tasks * strip_columns;
       const int64_t end =
           std::min((column + 1) * tasks.strips / tasks.column_tasks * strip_columns, blocking_.n);
-      float* const packed =
-          reinterpret_cast<float*>(context_.workspace) + workspace_.a_floats + thread * workspace_.thread_floats;
+      float* const packed = reinterpret_cast<float*>(context_.workspace) + workspace_.a_floats +
+                            thread * workspace_.thread_floats;
       if (micro_.stream && row_end - row <= kStreamRows && args_.transpose_b && !args_.transpose_a) {
         stream(row, row_end, begin, end, packed);
       } else {
@@ -80,7 +82,8 @@ class BlockedGemm {
     });
   }
 
-  // Few rows and a transposed B: its rows are used as they lie, or as they were decoded, a few at a time from beginning to end.
+  // Few rows and a transposed B: its rows are used as they lie, or as they were decoded, a few at a time from
+  // beginning to end.
   void stream(int64_t row, int64_t row_end, int64_t column, int64_t column_end, float* scratch) {
     for (; column < column_end; column += kStreamColumns) {
       for (int64_t block = block0_; block < block_end_; ++block) {
@@ -93,8 +96,8 @@ class BlockedGemm {
     }
   }
 
-  void multiply_strips(int64_t row, int64_t row_end, int64_t column, int64_t column_end, int64_t strip_columns,
-                       float* packed) {
+  void multiply_strips(int64_t row, int64_t row_end, int64_t column, int64_t column_end,
+                       int64_t strip_columns, float* packed) {
     Strip strip{column, std::min(column + strip_columns, column_end), block0_};
     while (strip.column < column_end) {
       Strip next = strip;
@@ -106,7 +109,8 @@ class BlockedGemm {
     }
   }
 
-  // Adds one block of k to the part of C that a strip covers. Asks for the next strip of B on the way, if it is not empty.
+  // Adds one block of k to the part of C that a strip covers. Asks for the next strip of B on the way, if it
+  // is not empty.
   void multiply_strip(int64_t row, int64_t row_end, const Strip& strip, const Strip& next, float* packed) {
     GemmTile tiles[kMostStripPanels];
     const int64_t row_tiles = divide_up(row_end - row, micro_.tile_rows);
@@ -116,10 +120,11 @@ class BlockedGemm {
       set_b(column, strip.block, row_tiles, packed + panels * workspace_.panel_floats, packed, tiles[panels]);
     }
 
-    // A panel that fits the first cache stays there for some rows; a larger one comes from the second cache in any case, and
-    // then the rows of A should be the ones that stay.
+    // A panel that fits the first cache stays there for some rows; a larger one comes from the second cache
+    // in any case, and then the rows of A should be the ones that stay.
     const int64_t step = workspace_.panel_floats <= kFirstCacheFloats ? kBlockTiles : 1;
-    const int64_t parts = next.column < next.column_end && row_tiles > Tasks::kFewTiles ? row_tiles * panels : 0;
+    const int64_t parts =
+        next.column < next.column_end && row_tiles > Tasks::kFewTiles ? row_tiles * panels : 0;
     int64_t part = 0;
     for (int64_t t0 = 0; t0 < row_tiles; t0 += step) {
       for (int64_t p = 0; p < panels; ++p) {
@@ -168,9 +173,11 @@ class BlockedGemm {
   }
 
   // Gives a tile its panel: B itself if it is used about once and lies right, else a packed copy.
-  void set_b(int64_t column, int64_t block, int64_t row_tiles, float* panel, float* strip, GemmTile& tile) const {
+  void set_b(int64_t column, int64_t block, int64_t row_tiles, float* panel, float* strip,
+             GemmTile& tile) const {
     const int64_t k0 = block * blocking_.depth;
-    tile.b = row_tiles <= Tasks::kFewTiles && tile.columns == micro_.tile_columns ? b_.plain(column, k0) : nullptr;
+    tile.b =
+        row_tiles <= Tasks::kFewTiles && tile.columns == micro_.tile_columns ? b_.plain(column, k0) : nullptr;
     tile.b_step = b_.plain_step();
     if (tile.b != nullptr) return;
     b_.pack(column, tile.columns, k0, tile.depth, panel, strip + workspace_.strip_floats);

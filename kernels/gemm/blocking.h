@@ -1,4 +1,5 @@
-// How a matrix product is cut: numbers only. What may depend on the number of threads never decides the order of a sum.
+// How a matrix product is cut: numbers only. What may depend on the number of threads never decides the order
+// of a sum.
 #ifndef INLAID_KERNELS_GEMM_BLOCKING_H_
 #define INLAID_KERNELS_GEMM_BLOCKING_H_
 
@@ -11,15 +12,19 @@
 
 namespace inlaid::kernels {
 
-constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-constexpr int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+constexpr int64_t divide_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+constexpr int64_t round_up(int64_t a, int64_t b) {
+  return divide_up(a, b) * b;
+}
 
 // Blocks of k, and chunks of A: a function of the shape only.
 struct Blocking {
   static constexpr int64_t kMaxDepth = 384;         // bounds a panel, and the length of a chain of roundings
   static constexpr int64_t kDepthUnit = 32;         // a block of k begins at a block of a quantised type
   static constexpr int64_t kChunkFloats = 2 << 20;  // of A: 8 MiB
-  static constexpr int64_t kChunkRows = 1024;       // preferred: enough to pay for packing B again for the next chunk
+  static constexpr int64_t kChunkRows = 1024;       // preferred: pays for packing B again for the next chunk
 
   int64_t m, n, k;
   int64_t depth, blocks;             // of k; the last block may be shallower
@@ -40,11 +45,11 @@ struct Blocking {
 
 // How a chunk is handed out: strips of `strip_panels` panels of B x ranges of `task_rows` rows.
 struct Tasks {
-  static constexpr int64_t kStripColumns = 192;     // its panels fill a third of a second cache of 1 MiB
-  static constexpr int64_t kTaskRows = 128;         // at least, when rows are split: each split packs B again
-  static constexpr int64_t kTasksPerThread = 6;     // wanted, for balance when a thread is held up
+  static constexpr int64_t kStripColumns = 192;  // its panels fill a third of a second cache of 1 MiB
+  static constexpr int64_t kTaskRows = 128;      // at least, when rows are split: each split packs B again
+  static constexpr int64_t kTasksPerThread = 6;  // wanted, for balance when a thread is held up
   static constexpr int64_t kMostTasksPerThread = 32;  // more only cost
-  static constexpr int64_t kFewTiles = 2;           // tiles of rows up to which a packed panel is hardly used again
+  static constexpr int64_t kFewTiles = 2;  // tiles of rows up to which a packed panel is hardly used again
 
   int64_t strip_panels, strips;
   int64_t row_tasks, task_rows;
@@ -57,7 +62,8 @@ struct Tasks {
   Tasks(int64_t rows, int64_t n, int64_t threads, const GemmMicroKernels& micro) {
     const int64_t panels = divide_up(n, micro.tile_columns);
     const bool few = rows <= kFewTiles * micro.tile_rows;
-    strip_panels = few ? 1 : std::clamp<int64_t>(2 * panels / (kTasksPerThread * threads), 1, most_panels(n, micro));
+    strip_panels =
+        few ? 1 : std::clamp<int64_t>(2 * panels / (kTasksPerThread * threads), 1, most_panels(n, micro));
     strips = divide_up(panels, strip_panels);
     const int64_t most_splits = std::max<int64_t>(rows / kTaskRows, 1);
     const int64_t splits = std::clamp<int64_t>(divide_up(kTasksPerThread * threads, strips), 1, most_splits);
@@ -67,8 +73,8 @@ struct Tasks {
   }
 };
 
-// The workspace, in floats: row panels of a transposed A, then for each thread the packed panels of a strip and scratch to
-// decode stored weights.
+// The workspace, in floats: row panels of a transposed A, then for each thread the packed panels of a strip
+// and scratch to decode stored weights.
 struct GemmWorkspace {
   int64_t a_floats, panel_floats, strip_floats, thread_floats;
 

@@ -1,9 +1,10 @@
-// Speed of the matrix product at the shapes of SmolLM2-135M training (1024 tokens), LoRA and decoding, in GF/s and in percent
-// of the multiply-add peak that this program measures first; decoding also in GB/s of weights read.
-//   gemm_bench [--level avx512|avx2|portable] [--threads 1,2] [--repeat 10] [--filter text] [--rival libblis.so]
+// Speed of the matrix product at the shapes of SmolLM2-135M training (1024 tokens), LoRA and decoding, in
+// GF/s and in percent of the multiply-add peak that this program measures first; decoding also in GB/s of
+// weights read.
+//   gemm_bench [--level avx512|avx2|portable] [--threads 1,2] [--repeat 10] [--filter text] [--rival library]
 // The rival is opened with dlopen and called through cblas_sgemm, on one thread unless it is told otherwise.
-// Times are the best of the repeats: other work on the machine only adds. One thread is measured in its own processor time,
-// several in wall time, which is meaningful on an idle machine only.
+// Times are the best of the repeats: other work on the machine only adds. One thread is measured in its own
+// processor time, several in wall time, which is meaningful on an idle machine only.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -66,10 +67,13 @@ double seconds(clockid_t clock) {
   clock_gettime(clock, &t);
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
-double now() { return seconds(CLOCK_THREAD_CPUTIME_ID); }
+double now() {
+  return seconds(CLOCK_THREAD_CPUTIME_ID);
+}
 
 // Twelve independent chains of multiply-adds, enough for a latency of four and two a cycle.
-#define INLAID_CHAINS(fma) fma(0) fma(1) fma(2) fma(3) fma(4) fma(5) fma(6) fma(7) fma(8) fma(9) fma(10) fma(11)
+#define INLAID_CHAINS(fma) \
+  fma(0) fma(1) fma(2) fma(3) fma(4) fma(5) fma(6) fma(7) fma(8) fma(9) fma(10) fma(11)
 double chains512(int64_t steps) {
   const double begin = now();
 #define INLAID_FMA(i) "vfmadd231ps %%zmm30, %%zmm31, %%zmm" #i "\n"
@@ -154,17 +158,18 @@ struct Level {
   void (*gemm)(const Context&, const GemmArgs&);
 };
 
-using Sgemm = void (*)(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
-                       int ldb, float beta, float* c, int ldc);
+using Sgemm = void (*)(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda,
+                       const float* b, int ldb, float beta, float* c, int ldc);
 
 void call_rival(Sgemm sgemm, const GemmArgs& g, const Shape& s) {
-  sgemm(101, g.transpose_a ? 112 : 111, g.transpose_b ? 112 : 111, static_cast<int>(s.m), static_cast<int>(s.n),
-        static_cast<int>(s.k), 1.0f, g.a.as<float>(), static_cast<int>(g.a.stride[0]), g.b.as<float>(),
-        static_cast<int>(g.b.stride[0]), g.accumulate ? 1.0f : 0.0f, g.c.as<float>(), static_cast<int>(g.c.stride[0]));
+  sgemm(101, g.transpose_a ? 112 : 111, g.transpose_b ? 112 : 111, static_cast<int>(s.m),
+        static_cast<int>(s.n), static_cast<int>(s.k), 1.0f, g.a.as<float>(), static_cast<int>(g.a.stride[0]),
+        g.b.as<float>(), static_cast<int>(g.b.stride[0]), g.accumulate ? 1.0f : 0.0f, g.c.as<float>(),
+        static_cast<int>(g.c.stride[0]));
 }
 
-void measure(const Shape& s, const Level& level, const std::vector<TestThreads*>& pools, int repeat, double peak_core,
-             Sgemm rival) {
+void measure(const Shape& s, const Level& level, const std::vector<TestThreads*>& pools, int repeat,
+             double peak_core, Sgemm rival) {
   Operands o(s);
   const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
   std::printf("%s %5lld x %5lld x %5lld ", s.name, static_cast<long long>(s.m), static_cast<long long>(s.n),
@@ -175,7 +180,8 @@ void measure(const Shape& s, const Level& level, const std::vector<TestThreads*>
     Aligned workspace(bytes);
     const Context context{&pool->executor(), static_cast<std::byte*>(workspace.data), bytes};
     const double t = best_of(repeat, flops, threads, [&] { level.gemm(context, o.args); });
-    std::printf(" | %dT %6.1f GF/s %5.1f %%", threads, flops / t * 1e-9, flops / t * 1e-7 / (peak_core * threads));
+    std::printf(" | %dT %6.1f GF/s %5.1f %%", threads, flops / t * 1e-9,
+                flops / t * 1e-7 / (peak_core * threads));
     if (s.m <= 4) std::printf(" %5.1f GB/s", static_cast<double>(dtype_bytes(s.type, s.n * s.k)) / t * 1e-9);
   }
   if (rival != nullptr && s.type == DType::f32) {
@@ -220,4 +226,6 @@ int main_of(int argc, char** argv) {
 }  // namespace
 }  // namespace inlaid::kernels
 
-int main(int argc, char** argv) { return inlaid::kernels::main_of(argc, argv); }
+int main(int argc, char** argv) {
+  return inlaid::kernels::main_of(argc, argv);
+}

@@ -30,8 +30,8 @@ std::vector<Level> levels() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
     list.push_back({"avx2", avx2::gemm_workspace, avx2::gemm});
   }
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
     list.push_back({"avx512", avx512::gemm_workspace, avx512::gemm});
   }
 #endif
@@ -70,7 +70,8 @@ struct Operands {
     for (int64_t i = 0; i < p.m; ++i) {
       for (int64_t j = p.n; j < p.n + p.gap; ++j) c[static_cast<size_t>(i * (p.n + p.gap) + j)] = kUntouched;
       // What is not accumulated into must not be read either.
-      for (int64_t j = 0; j < p.n && !p.accumulate; ++j) c[static_cast<size_t>(i * (p.n + p.gap) + j)] = std::nanf("");
+      for (int64_t j = 0; j < p.n && !p.accumulate; ++j)
+        c[static_cast<size_t>(i * (p.n + p.gap) + j)] = std::nanf("");
     }
     args.a = view2(a.data(), DType::f32, a_rows, a_columns);
     args.a.stride[0] += p.gap;
@@ -97,13 +98,15 @@ struct Operands {
     auto address = reinterpret_cast<uintptr_t>(memory.data());
     address = (address + 63) / 64 * 64;
     auto* const workspace = reinterpret_cast<std::byte*>(address);
-    std::vector<std::byte> after(workspace + bytes, reinterpret_cast<std::byte*>(memory.data() + memory.size()));
+    std::vector<std::byte> after(workspace + bytes,
+                                 reinterpret_cast<std::byte*>(memory.data() + memory.size()));
     level.gemm({&executor, workspace, bytes}, g);
     EXPECT_EQ(std::memcmp(workspace + bytes, after.data(), after.size()), 0) << "wrote past its workspace";
     return out;
   }
 
-  // The reference result in f64, and the sum of absolute products that bounds the error of any order of summation.
+  // The reference result in f64, and the sum of absolute products that bounds the error of any order of
+  // summation.
   std::vector<double> reference_result(std::vector<double>* magnitude) const {
     const auto product = [&](bool absolute) {
       std::vector<double> a64(a.size()), b64, c64(c.begin(), c.end());
@@ -126,7 +129,8 @@ struct Operands {
       g.c.data = c64.data();
       g.c.dtype = DType::f64;
       std::vector<double> workspace(reference::gemm_workspace(g, 1) / sizeof(double));
-      reference::gemm({&serial_executor(), reinterpret_cast<std::byte*>(workspace.data()), workspace.size() * 8}, g);
+      reference::gemm(
+          {&serial_executor(), reinterpret_cast<std::byte*>(workspace.data()), workspace.size() * 8}, g);
       return c64;
     };
     *magnitude = product(true);
@@ -140,9 +144,9 @@ struct Operands {
 };
 
 std::string describe(const Problem& p) {
-  return std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + (p.transpose_a ? " T" : " N") +
-         (p.transpose_b ? "T " : "N ") + dtype_info(p.type).name + (p.accumulate ? " +=" : "") +
-         (p.bias ? " bias" : "") + " gap " + std::to_string(p.gap);
+  return std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) +
+         (p.transpose_a ? " T" : " N") + (p.transpose_b ? "T " : "N ") + dtype_info(p.type).name +
+         (p.accumulate ? " +=" : "") + (p.bias ? " bias" : "") + " gap " + std::to_string(p.gap);
 }
 
 void check_against_reference(const Problem& p) {
@@ -158,9 +162,11 @@ void check_against_reference(const Problem& p) {
           ASSERT_EQ(actual[at], kUntouched) << level.name << " " << describe(p) << " wrote between rows";
           continue;
         }
-        const double bound = (magnitude[at] + std::fabs(expected[at])) * static_cast<double>(p.k + 4) * 0x1p-24;
+        const double bound =
+            (magnitude[at] + std::fabs(expected[at])) * static_cast<double>(p.k + 4) * 0x1p-24;
         ASSERT_LE(std::fabs(actual[at] - expected[at]), bound)
-            << level.name << " " << describe(p) << " at " << i << "," << j << " " << actual[at] << " " << expected[at];
+            << level.name << " " << describe(p) << " at " << i << "," << j << " " << actual[at] << " "
+            << expected[at];
       }
     }
   }
@@ -168,8 +174,10 @@ void check_against_reference(const Problem& p) {
 
 // Odd sizes around the tiles of every level, all transpositions, types, strides, alpha, bias, accumulation.
 TEST(Gemm, AgreesWithTheReference) {
-  const int64_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 31, 32, 33, 37, 47, 48, 49, 53, 59, 64, 67, 70};
-  const DType types[] = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::q4_0, DType::q4_1, DType::q8_0};
+  const int64_t sizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  11, 13, 15, 16, 17,
+                           23, 31, 32, 33, 37, 47, 48, 49, 53, 59, 64, 67, 70};
+  const DType types[] = {DType::f32,  DType::f32,  DType::bf16, DType::f16,
+                         DType::q4_0, DType::q4_1, DType::q8_0};
   std::mt19937 rng(3);
   const auto pick = [&](const auto& list) { return list[rng() % std::size(list)]; };
   for (int i = 0; i < 600; ++i) {
@@ -193,10 +201,14 @@ TEST(Gemm, AgreesWithTheReference) {
 TEST(Gemm, AgreesWithTheReferenceWhenCut) {
   for (bool ta : {false, true}) {
     for (bool tb : {false, true}) {
-      check_against_reference({.m = 37, .n = 101, .k = 1000, .transpose_a = ta, .transpose_b = tb, .bias = true});
-      check_against_reference({.m = 300, .n = 9, .k = 385, .transpose_a = ta, .transpose_b = tb, .accumulate = true});
-      check_against_reference({.m = 150, .n = 5, .k = 20001, .transpose_a = ta, .transpose_b = tb, .alpha = 3});
-      check_against_reference({.m = 6007, .n = 3, .k = 769, .transpose_a = ta, .transpose_b = tb, .accumulate = true});
+      check_against_reference(
+          {.m = 37, .n = 101, .k = 1000, .transpose_a = ta, .transpose_b = tb, .bias = true});
+      check_against_reference(
+          {.m = 300, .n = 9, .k = 385, .transpose_a = ta, .transpose_b = tb, .accumulate = true});
+      check_against_reference(
+          {.m = 150, .n = 5, .k = 20001, .transpose_a = ta, .transpose_b = tb, .alpha = 3});
+      check_against_reference(
+          {.m = 6007, .n = 3, .k = 769, .transpose_a = ta, .transpose_b = tb, .accumulate = true});
     }
   }
   check_against_reference({.m = 65, .n = 96, .k = 800, .transpose_b = true, .type = DType::q4_1});
@@ -250,7 +262,8 @@ TEST(Gemm, SameBitsForAnyNumberOfRows) {
           g.a.shape[0] = g.c.shape[0] = rows;
           g.c.data = c.data();
           std::vector<float> workspace(level.workspace(g, 1) / sizeof(float));
-          level.gemm({&serial_executor(), reinterpret_cast<std::byte*>(workspace.data()), workspace.size() * 4}, g);
+          level.gemm(
+              {&serial_executor(), reinterpret_cast<std::byte*>(workspace.data()), workspace.size() * 4}, g);
           ASSERT_EQ(std::memcmp(c.data(), all.data() + first * p.n, c.size() * 4), 0)
               << level.name << " " << rows << " rows from " << first;
         }
@@ -294,7 +307,7 @@ TEST(Gemm, NotANumberStaysInItsRowOrColumn) {
       for (const Level& level : levels()) {
         Operands o(p);
         const std::vector<float> clean = o.run(level);
-        o.a[ta ? 18 * 29 + 28 : 28 * 19 + 18] = nan;  // the last row
+        o.a[ta ? 18 * 29 + 28 : 28 * 19 + 18] = nan;                                   // the last row
         reinterpret_cast<float*>(o.b.data())[tb ? 52 * 19 + 18 : 18 * 53 + 52] = inf;  // the last column
         const std::vector<float> c = o.run(level);
         for (int64_t i = 0; i < p.m; ++i) {
@@ -321,8 +334,13 @@ TEST(Gemm, ConcurrentCallersGetTheirOwnExactResults) {
   std::vector<int> wrong(64, 0);
   for (int i = 0; i < 64; ++i) {
     callers.emplace_back([&, i] {
-      const Operands o({.m = 20 + i, .n = 60 + i % 9, .k = 400 + i, .transpose_a = i % 2 == 1, .transpose_b = i % 3 == 0,
-                        .accumulate = i % 5 == 0, .integers = true});
+      const Operands o({.m = 20 + i,
+                        .n = 60 + i % 9,
+                        .k = 400 + i,
+                        .transpose_a = i % 2 == 1,
+                        .transpose_b = i % 3 == 0,
+                        .accumulate = i % 5 == 0,
+                        .integers = true});
       std::vector<double> magnitude;
       const std::vector<double> expected = o.reference_result(&magnitude);
       for (int repeat = 0; repeat < 4; ++repeat) {
@@ -347,7 +365,8 @@ TEST(GemmReference, ByHand) {
   g.alpha = 2;
   g.accumulate = true;
   std::vector<double> workspace(reference::gemm_workspace(g, 1) / sizeof(double));
-  const Context context{&serial_executor(), reinterpret_cast<std::byte*>(workspace.data()), workspace.size() * 8};
+  const Context context{&serial_executor(), reinterpret_cast<std::byte*>(workspace.data()),
+                        workspace.size() * 8};
   reference::gemm(context, g);
   EXPECT_EQ(c, (std::vector<double>{2 * 2 + 10.5, 2 * 4 + 9.5, 2 * 5 + 10.5, 2 * 10 + 9.5}));
 

@@ -8,7 +8,9 @@ namespace portable {
 size_t gemm_workspace(const GemmArgs& args, int32_t threads) {
   return blocked_gemm_workspace(args, threads, {kGemmMicroKernels, to_f32});
 }
-void gemm(const Context& context, const GemmArgs& args) { blocked_gemm(context, args, {kGemmMicroKernels, to_f32}); }
+void gemm(const Context& context, const GemmArgs& args) {
+  blocked_gemm(context, args, {kGemmMicroKernels, to_f32});
+}
 }  // namespace portable
 
 #if defined(__x86_64__)
@@ -16,14 +18,18 @@ namespace avx2 {
 size_t gemm_workspace(const GemmArgs& args, int32_t threads) {
   return blocked_gemm_workspace(args, threads, {kGemmMicroKernels, to_f32});
 }
-void gemm(const Context& context, const GemmArgs& args) { blocked_gemm(context, args, {kGemmMicroKernels, to_f32}); }
+void gemm(const Context& context, const GemmArgs& args) {
+  blocked_gemm(context, args, {kGemmMicroKernels, to_f32});
+}
 }  // namespace avx2
 
 namespace avx512 {
 size_t gemm_workspace(const GemmArgs& args, int32_t threads) {
   return blocked_gemm_workspace(args, threads, {kGemmMicroKernels, to_f32});
 }
-void gemm(const Context& context, const GemmArgs& args) { blocked_gemm(context, args, {kGemmMicroKernels, to_f32}); }
+void gemm(const Context& context, const GemmArgs& args) {
+  blocked_gemm(context, args, {kGemmMicroKernels, to_f32});
+}
 }  // namespace avx512
 #endif
 

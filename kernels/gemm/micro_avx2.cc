@@ -1,4 +1,5 @@
-// AVX2 with FMA: a tile of 6 rows x 16 columns. 12 accumulators, 2 vectors of B and 2 broadcasts fill the 16 registers.
+// AVX2 with FMA: a tile of 6 rows x 16 columns. 12 accumulators, 2 vectors of B and 2 broadcasts fill the 16
+// registers.
 #include <immintrin.h>
 
 #include "kernels/gemm/micro_kernel.h"
@@ -52,7 +53,9 @@ constexpr TileFn kTiles[kRows][kVectors] = {
     {tile_of<4, 1>, tile_of<4, 2>}, {tile_of<5, 1>, tile_of<5, 2>}, {tile_of<6, 1>, tile_of<6, 2>},
 };
 
-void tile(const GemmTile& t) { kTiles[t.rows - 1][(t.columns - 1) / 8](t); }
+void tile(const GemmTile& t) {
+  kTiles[t.rows - 1][(t.columns - 1) / 8](t);
+}
 
 }  // namespace
 

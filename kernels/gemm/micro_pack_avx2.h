@@ -1,4 +1,5 @@
-// Transposing copy with 256-bit registers, for the two levels that have them. Internal linkage, as in micro_pack.h.
+// Transposing copy with 256-bit registers, for the two levels that have them. Internal linkage, as in
+// micro_pack.h.
 #ifndef INLAID_KERNELS_GEMM_MICRO_PACK_AVX2_H_
 #define INLAID_KERNELS_GEMM_MICRO_PACK_AVX2_H_
 
@@ -31,16 +32,20 @@ INLAID_ALWAYS_INLINE void transpose8(__m256 (&r)[8]) {
   r[7] = _mm256_permute2f128_ps(b3, b7, 0x31);
 }
 
-// See GemmMicroKernels::pack_transposed. Asking for the next rows while these are shuffled lets memory work all the time.
+// See GemmMicroKernels::pack_transposed. Asking for the next rows while these are shuffled lets memory work
+// all the time.
 template <int width>
-void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst, const float* ahead) {
+void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst,
+                     const float* ahead) {
   int64_t k = 0;
   for (; k + 8 <= depth; k += 8) {
     if (ahead && k % 16 == 0) {
-      for (int i = 0; i < 8; ++i) _mm_prefetch(reinterpret_cast<const char*>(ahead + i * src_row + k), _MM_HINT_T0);
+      for (int i = 0; i < 8; ++i)
+        _mm_prefetch(reinterpret_cast<const char*>(ahead + i * src_row + k), _MM_HINT_T0);
     }
     __m256 r[8];
-    for (int i = 0; i < 8; ++i) r[i] = i < rows ? _mm256_loadu_ps(src + i * src_row + k) : _mm256_setzero_ps();
+    for (int i = 0; i < 8; ++i)
+      r[i] = i < rows ? _mm256_loadu_ps(src + i * src_row + k) : _mm256_setzero_ps();
     transpose8(r);
     for (int i = 0; i < 8; ++i) _mm256_storeu_ps(dst + (k + i) * width, r[i]);
   }

@@ -1,5 +1,6 @@
-// Plain C++ for any processor: a tile of 4 rows x 8 columns as eight vectors of four floats, a type that GCC and Clang map to
-// whatever registers the target has. Multiply, then add, each rounded, because the baseline of x86-64 has no fused one.
+// Plain C++ for any processor: a tile of 4 rows x 8 columns as eight vectors of four floats, a type that GCC
+// and Clang map to whatever registers the target has. Multiply, then add, each rounded, because the baseline
+// of x86-64 has no fused one.
 #include <cstring>
 
 #include "kernels/gemm/micro_kernel.h"
@@ -54,14 +55,19 @@ void tile_of(const GemmTile& t) {
 
 void tile(const GemmTile& t) {
   switch (t.rows) {
-    case 1: return tile_of<1>(t);
-    case 2: return tile_of<2>(t);
-    case 3: return tile_of<3>(t);
-    default: return tile_of<4>(t);
+    case 1:
+      return tile_of<1>(t);
+    case 2:
+      return tile_of<2>(t);
+    case 3:
+      return tile_of<3>(t);
+    default:
+      return tile_of<4>(t);
   }
 }
 
-void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst, const float*) {
+void pack_transposed(const float* src, int64_t src_row, int32_t rows, int64_t depth, float* dst,
+                     const float*) {
   for (int64_t k = 0; k < depth; ++k) {
     for (int i = 0; i < kColumns; ++i) dst[k * kColumns + i] = i < rows ? src[i * src_row + k] : 0.0f;
   }

@@ -1,5 +1,6 @@
-// The oracle of the matrix product, summed in f64. A task owns a few rows of C; it reads a stored B through the reference
-// conversion, one row of B at a time. The workspace of a thread is that row and the sums of the task.
+// The oracle of the matrix product, summed in f64. A task owns a few rows of C; it reads a stored B through
+// the reference conversion, one row of B at a time. The workspace of a thread is that row and the sums of the
+// task.
 #include <algorithm>
 
 #include "kernels/gemm/gemm.h"

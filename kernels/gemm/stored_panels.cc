@@ -5,15 +5,18 @@
 namespace inlaid::kernels {
 namespace {
 
-constexpr int64_t kGroup = 8;         // rows decoded together before they are transposed
-constexpr int64_t kWidestRow = 256;   // tile_columns plus a partial block on either side
+constexpr int64_t kGroup = 8;        // rows decoded together before they are transposed
+constexpr int64_t kWidestRow = 256;  // tile_columns plus a partial block on either side
 constexpr int64_t kCacheLine = 64;
 
 }  // namespace
 
-int64_t StoredPanels::scratch_floats(int64_t depth) { return std::max(kGroup * depth, kWidestRow); }
+int64_t StoredPanels::scratch_floats(int64_t depth) {
+  return std::max(kGroup * depth, kWidestRow);
+}
 
-void StoredPanels::pack(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const {
+void StoredPanels::pack(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst,
+                        float* scratch) const {
   if (transposed_) {
     pack_transposed(j0, columns, k0, depth, dst, scratch);
   } else {
@@ -60,7 +63,8 @@ void StoredPanels::rows(int64_t j0, int32_t columns, int64_t k0, float* scratch,
     return;
   }
   prefetch_rows(j0 + kStreamColumns, j0 + 2 * kStreamColumns, k0, tile.depth);
-  for (int64_t r = 0; r < columns; ++r) decode_(b_.dtype, at(j0 + r, k0), tile.depth, scratch + r * tile.depth);
+  for (int64_t r = 0; r < columns; ++r)
+    decode_(b_.dtype, at(j0 + r, k0), tile.depth, scratch + r * tile.depth);
   tile.b = scratch;
   tile.b_step = tile.depth;
 }
@@ -74,7 +78,8 @@ void StoredPanels::prefetch_rows(int64_t row, int64_t row_end, int64_t column, i
   }
 }
 
-void StoredPanels::prefetch(int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t part, int64_t parts) const {
+void StoredPanels::prefetch(int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t part,
+                            int64_t parts) const {
   if (transposed_) {
     prefetch_rows(j0 + part * columns / parts, j0 + (part + 1) * columns / parts, k0, depth);
   } else {

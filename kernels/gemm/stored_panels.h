@@ -25,8 +25,8 @@ class StoredPanels {
   // dst[k * tile_columns + j] = op(B)[k0 + k, j0 + j] as f32. k0 is a multiple of 32.
   void pack(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
 
-  // Sets tile.b and tile.b_step to `columns` rows of a transposed B, for tile.depth values from k0 on, decoded into scratch
-  // (kStreamColumns * depth floats) if need be.
+  // Sets tile.b and tile.b_step to `columns` rows of a transposed B, for tile.depth values from k0 on,
+  // decoded into scratch (kStreamColumns * depth floats) if need be.
   void rows(int64_t j0, int32_t columns, int64_t k0, float* scratch, GemmTile& tile) const;
 
   // Asks for one of `parts` shares of the same block ahead of time.
@@ -37,7 +37,8 @@ class StoredPanels {
   int64_t plain_step() const { return b_.stride[0]; }
 
  private:
-  void pack_transposed(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
+  void pack_transposed(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst,
+                       float* scratch) const;
   void pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
   // Asks for columns of rows [row, row_end) of B; rows need not exist.
   void prefetch_rows(int64_t row, int64_t row_end, int64_t column, int64_t columns) const;

@@ -1,5 +1,5 @@
-// Threads for tests and benchmarks of kernels, which may not use the engine's pool: a fixed set that takes tasks from one
-// counter. Waiting workers spin for a while and then sleep.
+// Threads for tests and benchmarks of kernels, which may not use the engine's pool: a fixed set that takes
+// tasks from one counter. Waiting workers spin for a while and then sleep.
 #ifndef INLAID_KERNELS_GEMM_TEST_THREADS_H_
 #define INLAID_KERNELS_GEMM_TEST_THREADS_H_
 

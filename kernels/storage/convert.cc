@@ -1,5 +1,5 @@
-// The convert kernel of the CPU levels: cuts both tensors into pieces of whole blocks and lets threads convert them. A
-// piece between two stored types, or with f64 on one side, goes through f32 on the stack.
+// The convert kernel of the CPU levels: cuts both tensors into pieces of whole blocks and lets threads
+// convert them. A piece between two stored types, or with f64 on one side, goes through f32 on the stack.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +23,8 @@ void store(DType type, const float* src, int64_t count, std::byte* dst) {
   for (int64_t i = 0; i < count; ++i) values[i] = static_cast<double>(src[i]);
 }
 
-void convert_run(DecodeRow decode, DType from, const std::byte* src, DType to, std::byte* dst, int64_t count) {
+void convert_run(DecodeRow decode, DType from, const std::byte* src, DType to, std::byte* dst,
+                 int64_t count) {
   if (from == to) {
     std::memcpy(dst, src, static_cast<size_t>(dtype_bytes(from, count)));
   } else if (to == DType::f32) {
@@ -57,23 +58,30 @@ void convert_tensor(const Context& context, const ConvertArgs& args, DecodeRow d
     const int64_t row = task / runs;
     const int64_t begin = task % runs * kTaskValues;
     const int64_t count = std::min(kTaskValues, columns - begin);
-    convert_run(decode, src.dtype, src.as<const std::byte>() + dtype_bytes(src.dtype, row * src_stride + begin),
-                dst.dtype, dst.as<std::byte>() + dtype_bytes(dst.dtype, row * dst_stride + begin), count);
+    convert_run(decode, src.dtype,
+                src.as<const std::byte>() + dtype_bytes(src.dtype, row * src_stride + begin), dst.dtype,
+                dst.as<std::byte>() + dtype_bytes(dst.dtype, row * dst_stride + begin), count);
   });
 }
 
 }  // namespace
 
 namespace portable {
-void convert(const Context& context, const ConvertArgs& args) { convert_tensor(context, args, to_f32); }
+void convert(const Context& context, const ConvertArgs& args) {
+  convert_tensor(context, args, to_f32);
+}
 }  // namespace portable
 
 #if defined(__x86_64__)
 namespace avx2 {
-void convert(const Context& context, const ConvertArgs& args) { convert_tensor(context, args, to_f32); }
+void convert(const Context& context, const ConvertArgs& args) {
+  convert_tensor(context, args, to_f32);
+}
 }  // namespace avx2
 namespace avx512 {
-void convert(const Context& context, const ConvertArgs& args) { convert_tensor(context, args, to_f32); }
+void convert(const Context& context, const ConvertArgs& args) {
+  convert_tensor(context, args, to_f32);
+}
 }  // namespace avx512
 #endif
 

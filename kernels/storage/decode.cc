@@ -50,13 +50,26 @@ void decode_q8_0(const uint8_t* src, int64_t count, float* dst) {
 void to_f32(DType type, const void* src, int64_t count, float* dst) {
   const auto* bytes = static_cast<const uint8_t*>(src);
   switch (type) {
-    case DType::f32: std::memcpy(dst, src, static_cast<size_t>(count) * sizeof(float)); break;
-    case DType::bf16: decode_half<bf16_to_f32>(bytes, count, dst); break;
-    case DType::f16: decode_half<f16_to_f32>(bytes, count, dst); break;
-    case DType::q4_0: decode_q4_0(bytes, count, dst); break;
-    case DType::q4_1: decode_q4_1(bytes, count, dst); break;
-    case DType::q8_0: decode_q8_0(bytes, count, dst); break;
-    default: break;  // no storage type
+    case DType::f32:
+      std::memcpy(dst, src, static_cast<size_t>(count) * sizeof(float));
+      break;
+    case DType::bf16:
+      decode_half<bf16_to_f32>(bytes, count, dst);
+      break;
+    case DType::f16:
+      decode_half<f16_to_f32>(bytes, count, dst);
+      break;
+    case DType::q4_0:
+      decode_q4_0(bytes, count, dst);
+      break;
+    case DType::q4_1:
+      decode_q4_1(bytes, count, dst);
+      break;
+    case DType::q8_0:
+      decode_q8_0(bytes, count, dst);
+      break;
+    default:
+      break;  // no storage type
   }
 }
 

@@ -1,5 +1,5 @@
-// Compiled for AVX2: only code with internal linkage and intrinsics here, so that nothing compiled for this instruction set
-// can be merged with a function of the baseline.
+// Compiled for AVX2: only code with internal linkage and intrinsics here, so that nothing compiled for this
+// instruction set can be merged with a function of the baseline.
 #include <immintrin.h>
 
 #include "kernels/storage/storage.h"
@@ -12,8 +12,12 @@ float scale_at(const uint8_t* p) {
 }
 
 // Eight unsigned (or signed) bytes as f32.
-__m256 widen_u8(__m128i bytes) { return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)); }
-__m256 widen_i8(__m128i bytes) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)); }
+__m256 widen_u8(__m128i bytes) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
+}
+__m256 widen_i8(__m128i bytes) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+}
 
 void decode_bf16(const uint8_t* src, int64_t count, float* dst) {
   int64_t i = 0;
@@ -22,7 +26,8 @@ void decode_bf16(const uint8_t* src, int64_t count, float* dst) {
     _mm256_storeu_ps(dst + i, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16)));
   }
   for (; i < count; ++i) {
-    const int bits = static_cast<int>(static_cast<uint32_t>(src[2 * i]) << 16 | static_cast<uint32_t>(src[2 * i + 1]) << 24);
+    const int bits = static_cast<int>(static_cast<uint32_t>(src[2 * i]) << 16 |
+                                      static_cast<uint32_t>(src[2 * i + 1]) << 24);
     _mm_store_ss(dst + i, _mm_castsi128_ps(_mm_cvtsi32_si128(bits)));
   }
 }
@@ -87,12 +92,24 @@ void decode_q8_0(const uint8_t* src, int64_t count, float* dst) {
 void to_f32(DType type, const void* src, int64_t count, float* dst) {
   const auto* bytes = static_cast<const uint8_t*>(src);
   switch (type) {
-    case DType::bf16: decode_bf16(bytes, count, dst); break;
-    case DType::f16: decode_f16(bytes, count, dst); break;
-    case DType::q4_0: decode_q4_0(bytes, count, dst); break;
-    case DType::q4_1: decode_q4_1(bytes, count, dst); break;
-    case DType::q8_0: decode_q8_0(bytes, count, dst); break;
-    default: portable::to_f32(type, src, count, dst); break;
+    case DType::bf16:
+      decode_bf16(bytes, count, dst);
+      break;
+    case DType::f16:
+      decode_f16(bytes, count, dst);
+      break;
+    case DType::q4_0:
+      decode_q4_0(bytes, count, dst);
+      break;
+    case DType::q4_1:
+      decode_q4_1(bytes, count, dst);
+      break;
+    case DType::q8_0:
+      decode_q8_0(bytes, count, dst);
+      break;
+    default:
+      portable::to_f32(type, src, count, dst);
+      break;
   }
 }
 

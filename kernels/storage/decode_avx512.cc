@@ -1,7 +1,7 @@
 // Compiled for AVX-512: only code with internal linkage and intrinsics here (see decode_avx2.cc).
 //
-// A 4-bit block has only 16 values. They are computed once, in one register, as one product (and one sum), each rounded as
-// the format says; a permutation then looks up 16 nibbles at a time.
+// A 4-bit block has only 16 values. They are computed once, in one register, as one product (and one sum),
+// each rounded as the format says; a permutation then looks up 16 nibbles at a time.
 #include <immintrin.h>
 
 #include "kernels/storage/storage.h"
@@ -9,10 +9,12 @@
 namespace inlaid::kernels::avx512 {
 namespace {
 
-float scale_at(const uint8_t* p) { return _cvtsh_ss(static_cast<unsigned short>(p[0] | p[1] << 8)); }
+float scale_at(const uint8_t* p) {
+  return _cvtsh_ss(static_cast<unsigned short>(p[0] | p[1] << 8));
+}
 
-// 32 nibbles through the table: low nibbles are the first 16 values, high nibbles the last 16. The permutation reads only
-// the low four bits of its indices.
+// 32 nibbles through the table: low nibbles are the first 16 values, high nibbles the last 16. The
+// permutation reads only the low four bits of its indices.
 void look_up(const uint8_t* nibbles, __m512 table, float* dst) {
   const __m512i packed = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(nibbles)));
   _mm512_storeu_ps(dst, _mm512_permutexvar_ps(packed, table));
@@ -49,10 +51,18 @@ void decode_q8_0(const uint8_t* src, int64_t count, float* dst) {
 void to_f32(DType type, const void* src, int64_t count, float* dst) {
   const auto* bytes = static_cast<const uint8_t*>(src);
   switch (type) {
-    case DType::q4_0: decode_q4_0(bytes, count, dst); break;
-    case DType::q4_1: decode_q4_1(bytes, count, dst); break;
-    case DType::q8_0: decode_q8_0(bytes, count, dst); break;
-    default: avx2::to_f32(type, src, count, dst); break;
+    case DType::q4_0:
+      decode_q4_0(bytes, count, dst);
+      break;
+    case DType::q4_1:
+      decode_q4_1(bytes, count, dst);
+      break;
+    case DType::q8_0:
+      decode_q8_0(bytes, count, dst);
+      break;
+    default:
+      avx2::to_f32(type, src, count, dst);
+      break;
   }
 }
 

@@ -9,7 +9,9 @@
 namespace inlaid::kernels {
 namespace {
 
-void store16(uint8_t* p, uint16_t v) { std::memcpy(p, &v, sizeof v); }
+void store16(uint8_t* p, uint16_t v) {
+  std::memcpy(p, &v, sizeof v);
+}
 
 // Truncation to 0 .. 15; a NaN gives 0, so that no conversion is undefined.
 uint8_t nibble(float x) {
@@ -30,7 +32,9 @@ float scale_or_nan(const float* x, float d) {
   return d;
 }
 
-float inverse(float d) { return d != 0 ? 1.0f / d : 0.0f; }
+float inverse(float d) {
+  return d != 0 ? 1.0f / d : 0.0f;
+}
 
 void encode_q4_0(const float* x, uint8_t* out) {
   float largest = 0, amax = 0;
@@ -86,17 +90,26 @@ void encode_blocks(const float* src, int64_t count, int64_t bytes, uint8_t* dst)
 void from_f32(DType type, const float* src, int64_t count, void* dst) {
   auto* bytes = static_cast<uint8_t*>(dst);
   switch (type) {
-    case DType::f32: std::memcpy(dst, src, static_cast<size_t>(count) * sizeof(float)); break;
+    case DType::f32:
+      std::memcpy(dst, src, static_cast<size_t>(count) * sizeof(float));
+      break;
     case DType::bf16:
       for (int64_t i = 0; i < count; ++i) store16(bytes + 2 * i, f32_to_bf16(src[i]));
       break;
     case DType::f16:
       for (int64_t i = 0; i < count; ++i) store16(bytes + 2 * i, f32_to_f16(src[i]));
       break;
-    case DType::q4_0: encode_blocks<encode_q4_0>(src, count, 18, bytes); break;
-    case DType::q4_1: encode_blocks<encode_q4_1>(src, count, 20, bytes); break;
-    case DType::q8_0: encode_blocks<encode_q8_0>(src, count, 34, bytes); break;
-    default: break;  // no storage type
+    case DType::q4_0:
+      encode_blocks<encode_q4_0>(src, count, 18, bytes);
+      break;
+    case DType::q4_1:
+      encode_blocks<encode_q4_1>(src, count, 20, bytes);
+      break;
+    case DType::q8_0:
+      encode_blocks<encode_q8_0>(src, count, 34, bytes);
+      break;
+    default:
+      break;  // no storage type
   }
 }
 

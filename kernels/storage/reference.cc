@@ -1,4 +1,5 @@
-// The oracle of convert: one value at a time, straight from the definition of the formats, also to and from f64.
+// The oracle of convert: one value at a time, straight from the definition of the formats, also to and from
+// f64.
 #include <cstring>
 
 #include "kernels/storage/half.h"
@@ -7,7 +8,9 @@
 namespace inlaid::kernels::reference {
 namespace {
 
-float half_at(const uint8_t* p) { return f16_to_f32(static_cast<uint16_t>(p[0] | p[1] << 8)); }
+float half_at(const uint8_t* p) {
+  return f16_to_f32(static_cast<uint16_t>(p[0] | p[1] << 8));
+}
 
 // Value `index` of a row that starts at `row`.
 double value(DType type, const uint8_t* row, int64_t index) {
@@ -26,12 +29,18 @@ double value(DType type, const uint8_t* row, int64_t index) {
       std::memcpy(&v, block, sizeof v);
       return v;
     }
-    case DType::bf16: return bf16_to_f32(static_cast<uint16_t>(block[0] | block[1] << 8));
-    case DType::f16: return half_at(block);
-    case DType::q4_0: return half_at(block) * static_cast<float>(nibble(block + 2) - 8);
-    case DType::q4_1: return half_at(block) * static_cast<float>(nibble(block + 4)) + half_at(block + 2);
-    case DType::q8_0: return half_at(block) * static_cast<float>(static_cast<int8_t>(block[2 + j]));
-    default: return 0;
+    case DType::bf16:
+      return bf16_to_f32(static_cast<uint16_t>(block[0] | block[1] << 8));
+    case DType::f16:
+      return half_at(block);
+    case DType::q4_0:
+      return half_at(block) * static_cast<float>(nibble(block + 2) - 8);
+    case DType::q4_1:
+      return half_at(block) * static_cast<float>(nibble(block + 4)) + half_at(block + 2);
+    case DType::q8_0:
+      return half_at(block) * static_cast<float>(static_cast<int8_t>(block[2 + j]));
+    default:
+      return 0;
   }
 }
 

@@ -16,8 +16,12 @@
 namespace inlaid::kernels {
 namespace {
 
-uint32_t bits(float x) { return std::bit_cast<uint32_t>(x); }
-float from_bits(uint32_t u) { return std::bit_cast<float>(u); }
+uint32_t bits(float x) {
+  return std::bit_cast<uint32_t>(x);
+}
+float from_bits(uint32_t u) {
+  return std::bit_cast<float>(u);
+}
 
 struct Level {
   const char* name;
@@ -43,8 +47,7 @@ double defined_value(uint32_t h, int exponent_bits, int fraction) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = static_cast<int>(h >> fraction & ((1u << exponent_bits) - 1));
   const double f = static_cast<double>(h & ((1u << fraction) - 1)) / (1 << fraction);
-  const double magnitude =
-      exponent == 0 ? std::ldexp(f, 1 - bias) : std::ldexp(1 + f, exponent - bias);
+  const double magnitude = exponent == 0 ? std::ldexp(f, 1 - bias) : std::ldexp(1 + f, exponent - bias);
   return h >> 15 ? -magnitude : magnitude;
 }
 
@@ -68,10 +71,12 @@ TEST(Half, EveryPatternWidensToItsValueAndBack) {
         ASSERT_TRUE(std::isnan(x)) << half.name << h;
         ASSERT_TRUE(std::isnan(half.widen(half.narrow(x)))) << half.name << h;
       } else if (magnitude == half.infinity()) {
-        ASSERT_EQ(x, h >> 15 ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity());
+        ASSERT_EQ(x,
+                  h >> 15 ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity());
         ASSERT_EQ(half.narrow(x), h);
       } else {
-        ASSERT_EQ(static_cast<double>(x), defined_value(h, half.exponent_bits, half.fraction)) << half.name << h;
+        ASSERT_EQ(static_cast<double>(x), defined_value(h, half.exponent_bits, half.fraction))
+            << half.name << h;
         ASSERT_EQ(std::signbit(x), h >> 15 != 0);
         ASSERT_EQ(half.narrow(x), h) << half.name;
       }
@@ -84,9 +89,10 @@ TEST(Half, NarrowsToTheNearestTiesToEven) {
   for (const Half& half : kHalves) {
     for (uint32_t h = 0; h < half.infinity(); ++h) {
       const double low = defined_value(h, half.exponent_bits, half.fraction);
-      const double high = h + 1 == half.infinity()  // the value that the next pattern would have, were it finite
-                              ? std::ldexp(1.0, 1 << (half.exponent_bits - 1))
-                              : defined_value(h + 1, half.exponent_bits, half.fraction);
+      const double high =
+          h + 1 == half.infinity()  // the value that the next pattern would have, were it finite
+              ? std::ldexp(1.0, 1 << (half.exponent_bits - 1))
+              : defined_value(h + 1, half.exponent_bits, half.fraction);
       const float middle = static_cast<float>((low + high) / 2);
       ASSERT_EQ(static_cast<double>(middle), (low + high) / 2);
       const uint32_t even = h % 2 == 0 ? h : h + 1;
@@ -145,7 +151,8 @@ Golden golden() {
   g.values.resize(count);
   in.read(reinterpret_cast<char*>(g.values.data()), count * 4);
   for (DType type : {DType::q8_0, DType::q4_0, DType::q4_1}) {
-    Golden::Type t{type, std::vector<char>(static_cast<size_t>(dtype_bytes(type, count))), std::vector<float>(count)};
+    Golden::Type t{type, std::vector<char>(static_cast<size_t>(dtype_bytes(type, count))),
+                   std::vector<float>(count)};
     in.read(t.encoded.data(), static_cast<std::streamsize>(t.encoded.size()));
     in.read(reinterpret_cast<char*>(t.decoded.data()), count * 4);
     g.types.push_back(std::move(t));
@@ -173,7 +180,8 @@ TEST(Decode, ReadsTheBlocksOfGguf) {
       std::vector<float> out(g.values.size());
       level.decode(t.type, t.encoded.data(), count, out.data());
       for (int64_t i = 0; i < count; ++i) {
-        ASSERT_EQ(bits(out[i]), bits(t.decoded[i])) << level.name << " " << dtype_info(t.type).name << " " << i;
+        ASSERT_EQ(bits(out[i]), bits(t.decoded[i]))
+            << level.name << " " << dtype_info(t.type).name << " " << i;
       }
     }
   }
@@ -203,10 +211,11 @@ std::vector<float> random_values(int64_t n) {
   return v;
 }
 
-// Every pair of types, rows further apart than their length, several threads: the same bytes as the reference, and nothing
-// written between the rows.
+// Every pair of types, rows further apart than their length, several threads: the same bytes as the
+// reference, and nothing written between the rows.
 TEST(Convert, LevelsWriteWhatTheReferenceWrites) {
-  const DType types[] = {DType::f64, DType::f32, DType::bf16, DType::f16, DType::q4_0, DType::q4_1, DType::q8_0};
+  const DType types[] = {DType::f64,  DType::f32,  DType::bf16, DType::f16,
+                         DType::q4_0, DType::q4_1, DType::q8_0};
   const int64_t rows = 3, columns = 4032, src_stride = 4096, dst_stride = 4064;
   const std::vector<float> values = random_values(rows * src_stride);
   TestThreads threads(3);
@@ -230,7 +239,8 @@ TEST(Convert, LevelsWriteWhatTheReferenceWrites) {
       // A block in its own format is copied, not encoded again.
       if (from == to) {
         for (int64_t r = 0; r < rows; ++r) {
-          std::memcpy(expected.data() + dtype_bytes(to, r * dst_stride), src.data() + dtype_bytes(to, r * src_stride),
+          std::memcpy(expected.data() + dtype_bytes(to, r * dst_stride),
+                      src.data() + dtype_bytes(to, r * src_stride),
                       static_cast<size_t>(dtype_bytes(to, columns)));
         }
       } else {
@@ -255,7 +265,8 @@ TEST(Convert, FlatAndEmpty) {
     std::vector<uint16_t> narrow(values.size());
     std::vector<float> back(values.size());
     const auto n = static_cast<int64_t>(values.size());
-    level.convert(context, {view1(const_cast<float*>(values.data()), DType::f32, n), view1(narrow.data(), DType::bf16, n)});
+    level.convert(context, {view1(const_cast<float*>(values.data()), DType::f32, n),
+                            view1(narrow.data(), DType::bf16, n)});
     level.convert(context, {view1(narrow.data(), DType::bf16, n), view1(back.data(), DType::f32, n)});
     for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(back[i], bf16_to_f32(f32_to_bf16(values[i])));
     level.convert(context, {view1(narrow.data(), DType::bf16, 0), view1(back.data(), DType::f32, 0)});
