@@ -4,6 +4,7 @@
 
 #include "sdk/text/chat_template_state.h"
 #include "sdk/text/rust_result.h"
+#include "sdk/text/tokenizer.h"
 #include "sdk/text/turn_spans.h"
 
 namespace inlaid::text {
@@ -12,7 +13,7 @@ namespace {
 // Templates over this are refused; the longest published ones have some 30 kB.
 constexpr size_t kMaxSource = size_t{1} << 20;
 // So are conversations: as much as a tokenizer takes.
-constexpr size_t kMaxVariables = size_t{64} << 20;
+constexpr size_t kMaxVariables = Tokenizer::max_bytes();
 
 void check_messages(const Json& messages, const std::string& what) {
   if (!messages.is_array()) fail(Code::kInvalidArgument, what, ": messages must be an array of objects");

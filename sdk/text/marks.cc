@@ -132,10 +132,11 @@ Json Marks::put(const Json& messages, Edges edges, std::optional<size_t> only) {
   for (size_t i = 0; i < marked.size(); ++i) {
     if (only && *only != i) continue;
     visit_strings(marked[i], [&](std::string& text, bool content) {
+      const auto [inner_begin, inner_end] = trimmed(text);
+      if (edges.skip_blank && inner_begin == inner_end) return;
       const size_t number = owners_.size();
       if (number >> 4 * kDigitsOfNumber != 0) fail(Code::kInvalidArgument, "too many strings in the messages");
       owners_.push_back({i, content});
-      const auto [inner_begin, inner_end] = trimmed(text);
       text.insert(edges.inner_end ? inner_end : text.size(), mark(kEnd, number));
       text.insert(edges.inner_begin ? inner_begin : 0, mark(kBegin, number));
     });

@@ -27,9 +27,10 @@ void visit_strings(Json& message, const std::function<void(std::string& text, bo
 std::pair<size_t, size_t> trimmed(std::string_view text);
 
 // Where marks stand in a string: at its ends, or inside of the white space at its ends. Templates often trim contents; the
-// inner place is right for those.
+// inner place is right for those. A blank string (nothing but white space) may be left without marks, because many templates
+// test whether a content is empty.
 struct Edges {
-  bool inner_begin = false, inner_end = false;
+  bool inner_begin = false, inner_end = false, skip_blank = false;
 };
 
 class Marks {

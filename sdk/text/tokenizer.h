@@ -39,7 +39,8 @@ class Tokenizer {
   bool is_special(int32_t id) const;
   // The tokenizer.json as it was given.
   const std::string& json() const;
-  static constexpr uint64_t max_bytes() { return uint64_t{64} << 20; }
+  // Encoding takes up to 430 bytes of memory per byte of text (measured), 7 GiB at this limit.
+  static constexpr uint64_t max_bytes() { return uint64_t{16} << 20; }
 
  private:
   Tokenizer();

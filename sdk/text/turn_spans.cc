@@ -70,13 +70,16 @@ class TurnFinder {
   // ---- places of contents ----
 
   void place_all() {
-    if (place_by_marks({}, std::nullopt)) return;
-    if (place_by_marks({.inner_begin = true, .inner_end = true}, std::nullopt)) {
-      // White space at the ends of a content belongs to it only where the template keeps it.
-      for (size_t i = 0; i < messages_.size(); ++i) {
-        if (places_[i].found && has_space_at_ends(i)) place_by_marks_alone(i);
+    for (const bool skip_blank : {false, true}) {
+      if (place_by_marks({.skip_blank = skip_blank}, std::nullopt)) return;
+      if (place_by_marks({.inner_begin = true, .inner_end = true, .skip_blank = skip_blank}, std::nullopt)) {
+        // White space at the ends of a content belongs to it only where the template keeps it.
+        for (size_t i = 0; i < messages_.size(); ++i) {
+          if (places_[i].found && has_space_at_ends(i)) place_by_marks_alone(i);
+        }
+        return;
       }
-      return;
+      if (!has_blank()) break;
     }
     for (size_t i = 0; i < messages_.size(); ++i) {
       if (!place_by_marks_alone(i) && is_assistant(messages_[i])) place_by_alteration(i);
@@ -84,8 +87,15 @@ class TurnFinder {
   }
 
   bool place_by_marks_alone(size_t i) {
-    return place_by_marks({}, i) || place_by_marks({.inner_end = true}, i) || place_by_marks({.inner_begin = true}, i) ||
-           place_by_marks({.inner_begin = true, .inner_end = true}, i);
+    for (const bool skip_blank : {false, true}) {
+      for (const bool inner_begin : {false, true}) {
+        for (const bool inner_end : {false, true}) {
+          if (place_by_marks({inner_begin, inner_end, skip_blank}, i) && places_[i].found) return true;
+        }
+      }
+      if (!has_blank()) break;
+    }
+    return false;
   }
 
   bool place_by_marks(Edges edges, std::optional<size_t> only) {
@@ -122,6 +132,18 @@ class TurnFinder {
     return result;
   }
 
+  bool has_blank() const {
+    bool result = false;
+    Json messages = messages_;
+    for (Json& message : messages) {
+      visit_strings(message, [&](std::string& text, bool) {
+        const auto [begin, end] = trimmed(text);
+        result |= begin == end;
+      });
+    }
+    return result;
+  }
+
   void place_by_alteration(size_t i) {
     std::vector<std::string> contents;
     bool other_strings = false;
@@ -147,6 +169,7 @@ class TurnFinder {
   // Makes places_[i] the part of the text that the model writes, without the end-of-turn marker, or refuses.
   void settle(size_t i) {
     Place& place = places_[i];
+    if (!place.found) place_by_marks_alone(i);  // a blank content that was skipped before
     if (place.twice) refuse(i, "has a content that the template writes more than once");
     if (place.found && !place.from_turn) return;
     if (!place.found) {
@@ -196,11 +219,19 @@ class TurnFinder {
     const std::optional<std::string> bare = try_render(before, false);
     if (!prompt || !bare || prompt->size() <= bare->size() || !prompt->starts_with(*bare)) return std::nullopt;
     if (text_.starts_with(*prompt) && prompt->size() >= from && prompt->size() <= limit) return prompt->size();
-    const std::string header = prompt->substr(bare->size());
+    // The prompt may end with lines that a turn in the past does not have, such as an empty thought.
+    std::string_view header = std::string_view(*prompt).substr(bare->size());
     const std::string_view region = std::string_view(text_).substr(from, limit - from);
-    const size_t at = region.find(header);
-    if (at == region.npos || region.find(header, at + 1) != region.npos) return std::nullopt;
-    return from + at + header.size();
+    while (!header.empty()) {
+      const size_t at = region.find(header);
+      if (at != region.npos) {
+        if (region.find(header, at + 1) != region.npos) return std::nullopt;
+        return from + at + header.size();
+      }
+      const size_t line_end = header.size() < 2 ? header.npos : header.rfind('\n', header.size() - 2);
+      header = header.substr(0, line_end == header.npos ? 0 : line_end + 1);
+    }
+    return std::nullopt;
   }
 
   size_t turn_end(size_t i) const {

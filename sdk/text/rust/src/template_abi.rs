@@ -59,7 +59,7 @@ pub unsafe extern "C" fn inlaid_text_template_render(
     error: *mut Bytes,
 ) -> i32 {
     let (template, variables) = (&*template, slice(variables, size));
-    let budget = (1024 * MIB).saturating_add(size.saturating_mul(64));
+    let budget = (96 * MIB).saturating_add(size.saturating_mul(64));
     guard(budget, error, || {
         let variables = utf8(variables, "variables")?;
         let marks = match (char::from_u32(mark_begin), char::from_u32(mark_end)) {
