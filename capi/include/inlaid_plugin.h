@@ -5,7 +5,8 @@
  * Rules, on top of those in inlaid.h:
  *
  *  P1  Fill every struct from its _INIT macro. The library copies the struct during the call that receives it;
- *      `user` and everything behind it stay valid until the runtime is gone. New fields come only at the end; the library reads min(caller's struct_size, its own) and treats missing function pointers as NULL.
+ *      `user` and everything behind it stay valid until the runtime is gone. New fields come only at the end; the
+ *      library reads min(caller's struct_size, its own) and treats missing function pointers as NULL.
  *  P2  A callback must not call back into Inlaid; it must not throw, unwind, panic or longjmp through the library.
  */
 #ifndef INLAID_PLUGIN_H

@@ -60,9 +60,13 @@ ExportOptions parse_export_options(const char *text) {
   const DType d = options.dtype;
   const bool plain = d == DType::f32 || d == DType::bf16 || d == DType::f16;
   if (options.format == "huggingface") {
-    if (!plain) fail(Code::kInvalidArgument, what, ": dtype ", dtype_name(d), " cannot be exported as huggingface; f32, bf16, f16 can");
+    if (!plain) {
+      fail(Code::kInvalidArgument, what, ": dtype ", dtype_name(d), " cannot be exported as huggingface; f32, bf16, f16 can");
+    }
   } else if (options.format == "gguf") {
-    if (!plain && d != DType::q8_0) fail(Code::kInvalidArgument, what, ": dtype ", dtype_name(d), " cannot be exported as gguf; f32, bf16, f16, q8_0 can");
+    if (!plain && d != DType::q8_0) {
+      fail(Code::kInvalidArgument, what, ": dtype ", dtype_name(d), " cannot be exported as gguf; f32, bf16, f16, q8_0 can");
+    }
   } else {
     fail(Code::kInvalidArgument, what, ": format '", options.format, "' is none of huggingface, gguf");
   }

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <map>
-#include <set>
+#include <string_view>
 
 #include "sdk/base/error.h"
 #include "sdk/models/model.h"
@@ -9,7 +9,7 @@ namespace inlaid::models {
 namespace {
 
 // PEFT writes "base_model.model." before the module path.
-const std::string kPrefix = "base_model.model.";
+constexpr std::string_view kPrefix = "base_model.model.";
 
 std::vector<nn::ParameterSpec> base_specs(const Model& base) { return decoder_parameters(base.config()); }
 
@@ -67,9 +67,9 @@ std::shared_ptr<Adapter> Adapter::load(std::shared_ptr<Model> base, const std::s
   const kernels::Context context{&runtime.pool.executor(), nullptr, 0};
   std::string problems;
   for (const auto& parameter : adapter->parameters_.all()) {
-    const auto found = stored.find(kPrefix + parameter->spec.name);
+    const auto found = stored.find(std::string(kPrefix) + parameter->spec.name);
     if (found == stored.end()) {
-      problems += " missing " + kPrefix + parameter->spec.name + ";";
+      problems += " missing " + std::string(kPrefix) + parameter->spec.name + ";";
       continue;
     }
     const formats::StoredTensor& tensor = files.weights->tensors()[found->second];

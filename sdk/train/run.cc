@@ -94,6 +94,7 @@ void Run::main() {
   }
   try {
     state(done.text == "done" ? "done" : done.text == "stopped" ? "stopped" : done.text == "cancelled" ? "cancelled" : "failed");
+    done.step = trainer_->steps_done();
     emit(std::move(done));
     if (writer_ != nullptr) writer_->close();
   } catch (...) {

@@ -23,6 +23,7 @@ import sys
 import gguf
 import peft
 import torch
+import torch.nn.functional as F
 import transformers
 from safetensors.torch import save_file
 from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
@@ -76,7 +77,9 @@ def load(path, dtype):
 
 
 def loss_of(model, ids):
-    return model(input_ids=ids, labels=ids, use_cache=False).loss
+    """Cross-entropy in the model's own type; the models' built-in loss would compute it in f32."""
+    logits = model(input_ids=ids, use_cache=False).logits
+    return F.cross_entropy(logits[0, :-1], ids[0, 1:]), logits
 
 
 def lora_a(name, rows, columns):
@@ -92,7 +95,7 @@ def losses(model, ids, lr):
     result = []
     for _ in range(STEPS):
         optimizer.zero_grad()
-        loss = loss_of(model, ids)
+        loss, _ = loss_of(model, ids)
         result.append(loss.item())
         loss.backward()
         optimizer.step()
@@ -114,21 +117,20 @@ def smollm2(path):
     out, gradients = {}, {}
     for dtype in (torch.float64, torch.float32):
         model = load(path, dtype)
-        result = model(input_ids=ids, labels=ids, use_cache=False)
-        result.loss.backward()
-        logits = sampled(result.logits[0, -1])
-        rows = torch.stack([sampled(row) for row in result.logits[0]])
+        loss, logits = loss_of(model, ids)
+        loss.backward()
+        rows = torch.stack([sampled(row) for row in logits[0]])
         named = {n: sampled(p.grad) for n, p in model.named_parameters()}
         if dtype == torch.float64:
             out["logits"] = rows.detach().clone()
             gradients = {n: g.clone() for n, g in named.items()}
-            out["loss"] = result.loss.detach().reshape(1).clone()
+            out["loss"] = loss.detach().reshape(1).clone()
         else:
             out["logits.f32_error"] = torch.tensor([relative(rows.detach(), out["logits"])], dtype=torch.float64)
             for n, g in named.items():
                 out["gradient/" + n] = gradients[n]
                 out["f32_error/" + n] = torch.tensor([relative(g, gradients[n])], dtype=torch.float64)
-        del model, result, logits
+        del model, loss, logits
     for kind, lr in (("full", 1e-5), ("lora", 1e-3)):
         for dtype in (torch.float64, torch.float32):
             model = load(path, dtype)
@@ -189,9 +191,9 @@ def tiny():
         errors, out = {}, {}
         for dtype in (torch.float64, torch.float32):
             twin = copy.deepcopy(model).to(dtype)
-            result = twin(input_ids=ids, labels=ids, use_cache=False)
-            result.loss.backward()
-            values = {"logits": result.logits[0].detach()}
+            loss, logits = loss_of(twin, ids)
+            loss.backward()
+            values = {"logits": logits[0].detach()}
             values.update({"gradient/" + n: p.grad for n, p in twin.named_parameters()})
             for key, value in values.items():
                 if dtype == torch.float64:
@@ -203,7 +205,7 @@ def tiny():
 
 
 FLIPS = dict(
-    vocab_size=None, hidden_size=None, intermediate_size=None, num_hidden_layers=1, num_attention_heads=None,
+    vocab_size=None, hidden_size=None, intermediate_size=None, num_hidden_layers=None, num_attention_heads=None,
     num_key_value_heads=None, head_dim=None, hidden_act="relu", max_position_embeddings=32, initializer_range=0.5,
     rms_norm_eps=1e-2, use_cache=False, pad_token_id=3, bos_token_id=4, eos_token_id=[5, 6], pretraining_tp=2,
     tie_word_embeddings=None, rope_parameters=dict(rope_type="default", rope_theta=50.0), attention_bias=None,
