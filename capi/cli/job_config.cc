@@ -48,7 +48,9 @@ Config job_config(const TrainOptions &options) {
   if (!file && (options.model.empty() || options.data.empty())) {
     throw Failure(kUsage, "give a job file, or --model and --data");
   }
-  const std::string folder = std::filesystem::absolute(file ? std::filesystem::path(options.job).parent_path() : ".").string();
+  // Paths in a job file are relative to the file, paths on the command line to the working folder.
+  const std::filesystem::path current = std::filesystem::current_path();
+  const std::string folder = (file ? (current / options.job).parent_path() : current).string();
   const std::string text = file ? read_file(options.job) : from_options(options);
   Config config = make<Config>(inlaid_config_parse, text.c_str(), folder.c_str());
   if (file && !options.output.empty()) {
