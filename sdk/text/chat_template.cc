@@ -3,6 +3,7 @@
 #include <chrono>  // for system_clock
 
 #include "sdk/text/chat_template_state.h"
+#include "sdk/text/own_stack.h"
 #include "sdk/text/rust_result.h"
 #include "sdk/text/tokenizer.h"
 #include "sdk/text/turn_spans.h"
@@ -77,9 +78,12 @@ std::string Conversation::render(const Json& messages, bool add_generation_promp
   }
   RustBytes error;
   RustBytes out;
-  check_rust(inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin, marks.end,
-                                         out.out(), error.out()),
-             error, template_.what);
+  int32_t code = 0;
+  on_own_stack([&] {
+    code = inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin, marks.end,
+                                       out.out(), error.out());
+  });
+  check_rust(code, error, template_.what);
   return std::string(out.view());
 }
 
@@ -103,9 +107,12 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::compile(std::string source, Js
   state.source = std::move(source);
   state.special_tokens = std::move(special_tokens);
   RustBytes error;
-  check_rust(inlaid_text_template_new(data_of(state.source), state.source.size(), &state.handle,
-                                      &state.generation_blocks, error.out()),
-             error, what, ": not a valid chat template");
+  int32_t code = 0;
+  on_own_stack([&] {
+    code = inlaid_text_template_new(data_of(state.source), state.source.size(), &state.handle,
+                                    &state.generation_blocks, error.out());
+  });
+  check_rust(code, error, what, ": not a valid chat template");
   return result;
 }
 

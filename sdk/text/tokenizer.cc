@@ -1,5 +1,6 @@
 #include "sdk/text/tokenizer.h"
 
+#include "sdk/text/own_stack.h"
 #include "sdk/text/rust_result.h"
 #include "sdk/text/tokenizer_state.h"
 
@@ -25,7 +26,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, std
   state.what = what;
   state.json = json;
   RustBytes error;
-  int32_t code = inlaid_text_tokenizer_new(data_of(json), json.size(), &state.handle, error.out());
+  int32_t code = 0;
+  on_own_stack([&] { code = inlaid_text_tokenizer_new(data_of(json), json.size(), &state.handle, error.out()); });
   if (code == static_cast<int32_t>(Code::kInvalidArgument) || code == static_cast<int32_t>(Code::kInternal)) {
     code = static_cast<int32_t>(Code::kDataLoss);  // the file is what is wrong, also where the crate panics over it
   }

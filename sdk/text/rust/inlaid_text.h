@@ -2,6 +2,7 @@
 //
 // Every function that can fail returns a code of inlaid::Code (0 = OK) and then leaves a message in *error. Results are owned
 // by Rust: give each one back with its free function. Handles are immutable and may be used by any number of threads.
+// The three functions marked "deep" recurse as deep as the limits of their input allow: call them under on_own_stack.
 #ifndef INLAID_SDK_TEXT_RUST_INLAID_TEXT_H_
 #define INLAID_SDK_TEXT_RUST_INLAID_TEXT_H_
 
@@ -29,7 +30,7 @@ typedef struct inlaid_text_template inlaid_text_template;
 void inlaid_text_bytes_free(inlaid_text_bytes* bytes);
 void inlaid_text_words_free(inlaid_text_words* words);
 
-// Reads a tokenizer.json.
+// Reads a tokenizer.json. Deep.
 int32_t inlaid_text_tokenizer_new(const uint8_t* json, size_t size, inlaid_text_tokenizer** out,
                                   inlaid_text_bytes* error);
 void inlaid_text_tokenizer_free(inlaid_text_tokenizer* tokenizer);
@@ -50,11 +51,11 @@ int32_t inlaid_text_token_to_id(const inlaid_text_tokenizer* tokenizer, const ui
 int32_t inlaid_text_id_to_token(const inlaid_text_tokenizer* tokenizer, uint32_t id, inlaid_text_bytes* out,
                                 inlaid_text_bytes* error);
 
-// Compiles a template; *generation_blocks = number of {% generation %} blocks in its source.
+// Compiles a template. Deep. *generation_blocks = number of {% generation %} blocks in its source.
 int32_t inlaid_text_template_new(const uint8_t* source, size_t size, inlaid_text_template** out,
                                  size_t* generation_blocks, inlaid_text_bytes* error);
 void inlaid_text_template_free(inlaid_text_template* chat_template);
-// Renders with the variables of a JSON object. `seconds` since 1970 is the clock of strftime_now, unless the variable `date`
+// Renders with the variables of a JSON object. Deep. `seconds` since 1970 is the clock of strftime_now, unless the variable `date`
 // holds an ISO date. mark_begin and mark_end: code points to write around generation blocks, 0 = none.
 int32_t inlaid_text_template_render(const inlaid_text_template* chat_template, const uint8_t* variables, size_t size,
                                     int64_t seconds, uint32_t mark_begin, uint32_t mark_end, inlaid_text_bytes* out,

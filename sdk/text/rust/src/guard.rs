@@ -47,25 +47,6 @@ pub fn guard(budget: usize, error: *mut Bytes, f: impl FnOnce() -> Result<(), Fa
     failed.code
 }
 
-/// Runs `f` on a thread of its own with a stack large enough for the deepest recursion that the limits allow (values nested by
-/// a template are dropped recursively), whatever the stack of the caller. The thread ends before this returns.
-pub fn on_own_stack<R: Send>(budget: usize, f: impl FnOnce() -> R + Send) -> Result<R, Failure> {
-    const STACK: usize = 256 << 20; // address space; only pages that are touched take memory
-    let run = || memory::with_budget(budget, f);
-    let joined = std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().stack_size(STACK).name("inlaid-text".into());
-        match builder.spawn_scoped(scope, run) {
-            Ok(thread) => Some(thread.join()),
-            Err(_) => None,
-        }
-    });
-    match joined {
-        Some(Ok(result)) => Ok(result),
-        Some(Err(payload)) => failure(code_of(&*payload), message_of(&*payload)),
-        None => failure(RESOURCE_EXHAUSTED, "cannot start a thread with a stack of 256 MiB of address space"),
-    }
-}
-
 fn code_of(payload: &(dyn std::any::Any + Send)) -> i32 {
     if payload.is::<Exhausted>() {
         RESOURCE_EXHAUSTED

@@ -1,6 +1,6 @@
 //! C face of chat templates; declared in `inlaid_text.h`.
 use crate::buffers::{slice, Bytes};
-use crate::guard::{failure, guard, on_own_stack, Failure, INVALID_ARGUMENT};
+use crate::guard::{failure, guard, Failure, INVALID_ARGUMENT};
 use crate::template::Template;
 
 const MIB: usize = 1 << 20;
@@ -23,8 +23,7 @@ pub unsafe extern "C" fn inlaid_text_template_new(
     let source = slice(source, size);
     let budget = 256 * MIB;
     guard(budget, error, || {
-        let source = utf8(source, "template")?;
-        let template = on_own_stack(budget, || Template::compile(source))??;
+        let template = Template::compile(utf8(source, "template")?)?;
         *generation_blocks = template.generation_blocks;
         *out = Box::into_raw(Box::new(template));
         Ok(())
@@ -66,8 +65,7 @@ pub unsafe extern "C" fn inlaid_text_template_render(
             (Some(begin), Some(end)) if mark_begin != 0 && mark_end != 0 => Some((begin.into(), end.into())),
             _ => None,
         };
-        let text = on_own_stack(budget, || template.render(variables, seconds, marks))??;
-        *out = Bytes::from_string(text);
+        *out = Bytes::from_string(template.render(variables, seconds, marks)?);
         Ok(())
     })
 }

@@ -1,6 +1,6 @@
 //! C face of tokenizers; declared in `inlaid_text.h`.
 use crate::buffers::{slice, Bytes, Words};
-use crate::guard::{failure, guard, on_own_stack, INVALID_ARGUMENT};
+use crate::guard::{failure, guard, INVALID_ARGUMENT};
 use crate::tokenizer::Loaded;
 
 /// A handle. Calls that end by unwinding leave it usable: the only state that changes is a cache behind a lock, which the
@@ -38,8 +38,7 @@ pub unsafe extern "C" fn inlaid_text_tokenizer_new(
 ) -> i32 {
     let json = slice(json, size);
     guard(load_budget(size), error, || {
-        let json = utf8(json)?;
-        let loaded = on_own_stack(load_budget(size), || Loaded::from_json(json))??;
+        let loaded = Loaded::from_json(utf8(json)?)?;
         *out = Box::into_raw(Box::new(TokenizerHandle { loaded }));
         Ok(())
     })
