@@ -16,7 +16,8 @@ struct Common {
 };
 
 struct TrainOptions {
-  std::string job;  // JSON file, or the options below
+  std::string job;     // JSON file, or the options below
+  std::string record;  // instead: output folder of a job, for the configuration in its job.json
   std::string model, output;
   std::vector<std::string> data, eval;
   std::vector<std::string> set;  // "optim.learning_rate=1e-4"

@@ -41,6 +41,12 @@ std::string from_options(const TrainOptions &options) {
 }  // namespace
 
 Config job_config(const TrainOptions &options) {
+  if (!options.record.empty()) {
+    const std::string path = (std::filesystem::path(options.record) / "job.json").string();
+    const ordered_json record = ordered_json::parse(read_file(path), nullptr, false);
+    if (!record.is_object() || !record.contains("config")) throw Failure(kDamaged, path + " is no record of a job");
+    return make<Config>(inlaid_config_parse, record["config"].dump().c_str(), nullptr);
+  }
   const bool file = !options.job.empty();
   if (file && (!options.model.empty() || !options.data.empty() || !options.eval.empty() || options.full)) {
     throw Failure(kUsage, "give either a job file or --model and --data");

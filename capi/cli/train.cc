@@ -66,7 +66,10 @@ int train(const Common &common, const TrainOptions &options) {
 }
 
 int resume(const Common &common, const std::string &output) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  // The job's own quotas, unless other ones are asked for.
+  TrainOptions options;
+  options.record = output;
+  const Runtime runtime = runtime_for(common, job_config(options).get());
   const Job job = make<Job>(inlaid_job_resume, runtime.get(), output.c_str());
   return run(common, job.get());
 }

@@ -17,6 +17,28 @@ std::vector<std::string> strings(const Json& list) {
   return result;
 }
 
+// Threads and memory belong to the runtime, which exists before the job: a job whose quotas it exceeds is refused.
+void check_quotas(const Runtime& runtime, const config::Config& config) {
+  const auto threads = config.optional_integer("runtime.cpu_threads");
+  if (threads && runtime.pool.threads() > *threads) {
+    fail(Code::kFailedPrecondition, "runtime.cpu_threads is ", *threads, ", the runtime has ", runtime.pool.threads(),
+         " threads; create it with at most that many");
+  }
+  const auto memory = config.optional_integer("runtime.memory_limit");
+  const uint64_t limit = runtime.memory->limit();
+  if (memory && (limit == 0 || limit > static_cast<uint64_t>(*memory))) {
+    fail(Code::kFailedPrecondition, "runtime.memory_limit is ", *memory, " bytes, the runtime's limit is ",
+         limit == 0 ? "none" : std::to_string(limit), "; create it with at most that limit");
+  }
+}
+
+bool writes(const config::Config& config, std::string_view writer) {
+  for (const Json& entry : config.value("logging.writers")) {
+    if (entry == writer) return true;
+  }
+  return false;
+}
+
 std::string job_record(const Job& job) {
   const Trainer& trainer = *job.trainer();
   const formats::ModelFiles& files = trainer.model()->files();
@@ -112,7 +134,10 @@ autograd::Capacity job_capacity(const config::Config& config, const std::shared_
                                 const std::shared_ptr<const data::Dataset>& evaluation) {
   data::BatchOptions options;
   options.micro_batch_size = config.optional_integer("train.micro_batch_size").value_or(0);
-  options.micro_batch_tokens = config.integer("train.micro_batch_tokens");
+  // Without data at hand, samples may be as long as data.max_length.
+  options.micro_batch_tokens =
+      config.optional_integer("train.micro_batch_tokens")
+          .value_or(options.micro_batch_size * config.optional_integer("data.max_length").value_or(2048));
   autograd::Capacity capacity{options.micro_batch_tokens, options.micro_batch_tokens};
   if (train != nullptr) {
     const data::Batcher batcher(train, options);
@@ -127,6 +152,7 @@ autograd::Capacity job_capacity(const config::Config& config, const std::shared_
 }
 
 std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::Config& config) {
+  check_quotas(*runtime, config);
   std::shared_ptr<Job> job(new Job());
   job->config_ = config;
   const models::LoadOptions options = load_options(runtime->files, config);
@@ -192,7 +218,7 @@ std::shared_ptr<Run> Job::start() {
   options.wall_time_limit = config_.optional_number("runtime.wall_time_limit").value_or(0);
   if (const auto output = config_.optional_text("output_dir")) {
     options.checkpoint_folder = join_path(*output, "checkpoints");
-    options.events_file = join_path(*output, "events.jsonl");
+    if (writes(config_, "jsonl")) options.events_file = join_path(*output, "events.jsonl");
   }
   options.eval_data = eval_data_;
   options.resumed_state = resumed_state_;
