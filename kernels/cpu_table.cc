@@ -18,12 +18,15 @@ const KernelTable& table();
 }
 #endif
 
-const KernelTable& reference_kernels() { return reference::table(); }
+const KernelTable& reference_kernels() {
+  return reference::table();
+}
 
 CpuLevel cpu_level() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  const bool avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return CpuLevel::avx512;

@@ -132,6 +132,8 @@ struct RotaryArgs {
 // Causal self-attention over documents packed in one row range. Document i owns query rows [cu_q[i], cu_q[i+1]) and key
 // rows [cu_k[i], cu_k[i+1]); query j of a document of q queries and k keys sees keys 0 .. k - q + j. Empty documents are
 // fine. Head h of heads reads key head h / (heads / kv_heads). Never materialises a T x T matrix.
+// Rows that no document owns become 0. A query that sees no key (more queries than keys) has out 0 and lse -inf.
+// A row's bits do not depend on the other documents, but on whether its document has few queries (decoding) or many.
 //   out = softmax(scale * q k^T) v ;  lse[h,t] = log-sum-exp of the scaled scores.  (FlashAttention-2, arXiv 2307.08691)
 struct AttentionForwardArgs {
   TensorView q, k, v, out;   // [Tq, heads*D] [Tk, kv_heads*D] [Tk, kv_heads*D] [Tq, heads*D]
@@ -140,7 +142,7 @@ struct AttentionForwardArgs {
   int64_t heads = 0, kv_heads = 0, head_size = 0;
   double scale = 1.0;
 };
-// dq, dk, dv = (not accumulated). The order of every sum is fixed.
+// dq, dk, dv = (not accumulated), rows of no document 0. The order of every sum is fixed.
 struct AttentionBackwardArgs {
   TensorView dout, q, k, v, out, lse;
   TensorView dq, dk, dv;

@@ -1,5 +1,6 @@
-// The kernels of one level: reference, portable, avx2 or avx512. Included by files that are compiled once per level, with
-// INLAID_LEVEL set to its name; so each kernel is declared here once and defined once per level, in a namespace of its own.
+// The kernels of one level: reference, portable, avx2 or avx512. Included by files that are compiled once per
+// level, with INLAID_LEVEL set to its name; so each kernel is declared here once and defined once per level,
+// in a namespace of its own.
 #ifndef INLAID_KERNELS_LEVEL_H_
 #define INLAID_KERNELS_LEVEL_H_
 

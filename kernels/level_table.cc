@@ -49,6 +49,8 @@ constexpr KernelTable kTable = {
 
 }  // namespace
 
-const KernelTable& table() { return kTable; }
+const KernelTable& table() {
+  return kTable;
+}
 
 }  // namespace inlaid::kernels::INLAID_LEVEL

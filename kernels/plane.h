@@ -1,4 +1,5 @@
-// A view of f32 values as rows and columns, and the cut of such a plane into tasks. For files compiled once per level.
+// A view of f32 values as rows and columns, and the cut of such a plane into tasks. For files compiled once
+// per level.
 #ifndef INLAID_KERNELS_PLANE_H_
 #define INLAID_KERNELS_PLANE_H_
 
@@ -7,9 +8,15 @@
 
 namespace inlaid::kernels::INLAID_LEVEL {
 
-INLAID_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-INLAID_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-INLAID_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+INLAID_INLINE int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+INLAID_INLINE int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+INLAID_INLINE int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 struct Plane {
   float* data;
@@ -25,8 +32,8 @@ INLAID_INLINE Plane plane(const TensorView& view) {
   return p;
 }
 
-// Calls fn(first row, end row, first column, end column) for blocks of about 16 K elements, in parallel. For kernels whose
-// elements do not depend on each other.
+// Calls fn(first row, end row, first column, end column) for blocks of about 16 K elements, in parallel. For
+// kernels whose elements do not depend on each other.
 template <typename Fn>
 INLAID_INLINE void for_blocks(const Context& context, const Plane& p, const Fn& fn) {
   constexpr int64_t kElements = 16384;
@@ -52,10 +59,18 @@ INLAID_INLINE void for_rows(const Context& context, const Plane& p, const Fn& fn
 
 // How many lanes of a vector count: all (known when compiled), or the first n.
 struct Whole {};
-INLAID_INLINE V load_lanes(const float* p, Whole) { return load(p); }
-INLAID_INLINE V load_lanes(const float* p, int64_t n) { return load_first(p, n); }
-INLAID_INLINE void store_lanes(float* p, V x, Whole) { store(p, x); }
-INLAID_INLINE void store_lanes(float* p, V x, int64_t n) { store_first(p, x, n); }
+INLAID_INLINE V load_lanes(const float* p, Whole) {
+  return load(p);
+}
+INLAID_INLINE V load_lanes(const float* p, int64_t n) {
+  return load_first(p, n);
+}
+INLAID_INLINE void store_lanes(float* p, V x, Whole) {
+  store(p, x);
+}
+INLAID_INLINE void store_lanes(float* p, V x, int64_t n) {
+  store_first(p, x, n);
+}
 
 // Calls fn(column, lanes) along [begin, end): whole vectors first, then one with fewer lanes.
 template <typename Fn>

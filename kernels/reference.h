@@ -1,5 +1,6 @@
-// What the reference kernels share: views as typed rows, stored weights as f64, and the choice of float or double by dtype.
-// Reference kernels are plain loops in one thread that sum in f64, so their f32 results are right to the last rounding or so.
+// What the reference kernels share: views as typed rows, stored weights as f64, and the choice of float or
+// double by dtype. Reference kernels are plain loops in one thread that sum in f64, so their f32 results are
+// right to the last rounding or so.
 #ifndef INLAID_KERNELS_REFERENCE_H_
 #define INLAID_KERNELS_REFERENCE_H_
 

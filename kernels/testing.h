@@ -1,5 +1,5 @@
-// What the kernels' tests share: matrices with rows further apart than their length, the tables to test, a context with
-// threads and workspace, comparison.
+// What the kernels' tests share: matrices with rows further apart than their length, the tables to test, a
+// context with threads and workspace, comparison.
 #ifndef INLAID_KERNELS_TESTING_H_
 #define INLAID_KERNELS_TESTING_H_
 
@@ -32,10 +32,15 @@ template <typename T>
 class Matrix {
  public:
   Matrix(int64_t rows, int64_t columns, int64_t gap = 0)
-      : rows_(rows), columns_(columns), stride_(columns + gap), data_(static_cast<size_t>(rows * stride_), kSentinel) {
+      : rows_(rows),
+        columns_(columns),
+        stride_(columns + gap),
+        data_(static_cast<size_t>(rows * stride_), kSentinel) {
     for (int64_t r = 0; r < rows; ++r) std::fill_n((*this)[r], columns, T{});
   }
-  explicit Matrix(const std::vector<T>& values) : Matrix(1, static_cast<int64_t>(values.size())) { data_ = values; }
+  explicit Matrix(const std::vector<T>& values) : Matrix(1, static_cast<int64_t>(values.size())) {
+    data_ = values;
+  }
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -45,7 +50,8 @@ class Matrix {
   Matrix& fill(std::mt19937& random, double scale = 1) {
     std::normal_distribution<double> normal;
     for (int64_t r = 0; r < rows_; ++r) {
-      for (int64_t c = 0; c < columns_; ++c) (*this)[r][c] = static_cast<T>(static_cast<float>(scale * normal(random)));
+      for (int64_t c = 0; c < columns_; ++c)
+        (*this)[r][c] = static_cast<T>(static_cast<float>(scale * normal(random)));
     }
     return *this;
   }
@@ -65,7 +71,8 @@ class Matrix {
   TensorView flat() const { return view1(const_cast<T*>(data_.data()), dtype_of<T>(), rows_ * stride_); }
   void expect_gaps_untouched() const {
     for (int64_t r = 0; r < rows_; ++r) {
-      for (int64_t c = columns_; c < stride_; ++c) EXPECT_EQ((*this)[r][c], kSentinel) << "row " << r << " was overrun";
+      for (int64_t c = columns_; c < stride_; ++c)
+        EXPECT_EQ((*this)[r][c], kSentinel) << "row " << r << " was overrun";
     }
   }
   bool same_bits(const Matrix& other) const {
@@ -79,10 +86,11 @@ class Matrix {
   std::vector<T> data_;
 };
 
-// Relative L2 distance of what was computed from what is right; values are of order 1, so a norm below 1 counts as 1.
-// Infinite and NaN values must be equal.
+// Relative L2 distance of what was computed from what is right; values are of order 1, so a norm below 1
+// counts as 1. Infinite and NaN values must be equal.
 template <typename T>
-void expect_close(const Matrix<T>& got, const Matrix<double>& want, double tolerance, const std::string& what = "") {
+void expect_close(const Matrix<T>& got, const Matrix<double>& want, double tolerance,
+                  const std::string& what = "") {
   ASSERT_EQ(got.rows(), want.rows());
   ASSERT_EQ(got.columns(), want.columns());
   double difference = 0, norm = 0;
@@ -90,7 +98,8 @@ void expect_close(const Matrix<T>& got, const Matrix<double>& want, double toler
     for (int64_t c = 0; c < got.columns(); ++c) {
       const double g = got[r][c], w = want[r][c];
       if (std::isinf(w) || std::isnan(w)) {
-        EXPECT_TRUE(std::isnan(w) ? std::isnan(g) : g == w) << what << " at " << r << ", " << c << ": " << g << " for " << w;
+        EXPECT_TRUE(std::isnan(w) ? std::isnan(g) : g == w)
+            << what << " at " << r << ", " << c << ": " << g << " for " << w;
         continue;
       }
       difference += (g - w) * (g - w);
@@ -109,18 +118,20 @@ inline std::vector<const KernelTable*> cpu_tables() {
   return tables;
 }
 
-// A context whose workspace holds rubbish, ends exactly where asked for, and is checked for overruns when it goes.
+// A context whose workspace holds rubbish, ends exactly where asked for, and is checked for overruns when it
+// goes.
 class Call {
  public:
   explicit Call(const Executor& executor, size_t workspace = 0) : bytes_(workspace) {
-    memory_ = static_cast<std::byte*>(::operator new(bytes_ + kGuard, std::align_val_t{64}));
+    memory_ = static_cast<std::byte*>(::operator new (bytes_ + kGuard, std::align_val_t{64}));
     std::memset(memory_, 0xFF, bytes_);  // NaN as f32
     std::memset(memory_ + bytes_, 0x5A, kGuard);
     context_ = {&executor, memory_, bytes_};
   }
   ~Call() {
-    for (size_t i = 0; i < kGuard; ++i) EXPECT_EQ(memory_[bytes_ + i], std::byte{0x5A}) << "workspace was overrun";
-    ::operator delete(memory_, std::align_val_t{64});
+    for (size_t i = 0; i < kGuard; ++i)
+      EXPECT_EQ(memory_[bytes_ + i], std::byte{0x5A}) << "workspace was overrun";
+    ::operator delete (memory_, std::align_val_t{64});
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -133,7 +144,9 @@ class Call {
   Context context_;
 };
 
-inline Call serial(size_t workspace = 0) { return Call(serial_executor(), workspace); }
+inline Call serial(size_t workspace = 0) {
+  return Call(serial_executor(), workspace);
+}
 
 // Calls check(executor) with 1, 2, 3 and 7 threads.
 template <typename Fn>
@@ -159,11 +172,13 @@ double numeric_derivative(double* x, const Fn& loss) {
 
 // Expects gradient[r][c] to be d loss / d x[r][c] at every element.
 template <typename Fn>
-void expect_gradient(Matrix<double>& x, const Matrix<double>& gradient, const Fn& loss, const std::string& what) {
+void expect_gradient(Matrix<double>& x, const Matrix<double>& gradient, const Fn& loss,
+                     const std::string& what) {
   for (int64_t r = 0; r < x.rows(); ++r) {
     for (int64_t c = 0; c < x.columns(); ++c) {
       const double numeric = numeric_derivative(&x[r][c], loss);
-      EXPECT_NEAR(gradient[r][c], numeric, 1e-7 * (1 + std::abs(numeric))) << what << " at " << r << ", " << c;
+      EXPECT_NEAR(gradient[r][c], numeric, 1e-7 * (1 + std::abs(numeric)))
+          << what << " at " << r << ", " << c;
     }
   }
 }

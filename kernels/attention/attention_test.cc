@@ -7,8 +7,8 @@ namespace {
 struct Shape {
   std::vector<int> queries, keys;
   int64_t heads, kv_heads, size;
-  int64_t spare = 0;      // rows that belong to no document
-  double spread = 1;      // standard deviation of q
+  int64_t spare = 0;  // rows that belong to no document
+  double spread = 1;  // standard deviation of q
 };
 
 std::vector<int32_t> ends(const std::vector<int>& lengths) {
@@ -21,10 +21,20 @@ std::vector<int32_t> ends(const std::vector<int>& lengths) {
 template <typename T>
 struct Problem {
   explicit Problem(const Shape& s, int64_t gap = 0)
-      : shape(s), cu_q(ends(s.queries)), cu_k(ends(s.keys)), tq(cu_q.back() + s.spare), tk(cu_k.back() + s.spare),
-        q(tq, s.heads * s.size, gap), k(tk, s.kv_heads * s.size, gap), v(tk, s.kv_heads * s.size, gap),
-        out(tq, s.heads * s.size, gap), lse(s.heads, tq, gap), dout(tq, s.heads * s.size, gap),
-        dq(tq, s.heads * s.size, gap), dk(tk, s.kv_heads * s.size, gap), dv(tk, s.kv_heads * s.size, gap) {
+      : shape(s),
+        cu_q(ends(s.queries)),
+        cu_k(ends(s.keys)),
+        tq(cu_q.back() + s.spare),
+        tk(cu_k.back() + s.spare),
+        q(tq, s.heads * s.size, gap),
+        k(tk, s.kv_heads * s.size, gap),
+        v(tk, s.kv_heads * s.size, gap),
+        out(tq, s.heads * s.size, gap),
+        lse(s.heads, tq, gap),
+        dout(tq, s.heads * s.size, gap),
+        dq(tq, s.heads * s.size, gap),
+        dk(tk, s.kv_heads * s.size, gap),
+        dv(tk, s.kv_heads * s.size, gap) {
     std::mt19937 random(5);
     q.fill(random, s.spread);
     k.fill(random);
@@ -44,8 +54,8 @@ struct Problem {
   }
   AttentionBackwardArgs backward_args() const {
     const AttentionForwardArgs f = forward_args();
-    return {dout.view(), f.q, f.k, f.v, f.out, f.lse, dq.view(), dk.view(), dv.view(), f.cu_q, f.cu_k, f.heads, f.kv_heads,
-            f.head_size, f.scale};
+    return {dout.view(), f.q,    f.k,    f.v,     f.out,      f.lse,       dq.view(), dk.view(),
+            dv.view(),   f.cu_q, f.cu_k, f.heads, f.kv_heads, f.head_size, f.scale};
   }
   void run_forward(const KernelTable& table, const Executor& executor) {
     const AttentionForwardArgs args = forward_args();
@@ -53,7 +63,8 @@ struct Problem {
   }
   void run_backward(const KernelTable& table, const Executor& executor) {
     const AttentionBackwardArgs args = backward_args();
-    table.attention_backward(Call(executor, table.attention_backward_workspace(args, executor.threads)), args);
+    table.attention_backward(Call(executor, table.attention_backward_workspace(args, executor.threads)),
+                             args);
   }
   void run(const KernelTable& table, const Executor& executor) {
     run_forward(table, executor);
@@ -70,7 +81,8 @@ struct Problem {
 void naive(Problem<double>& p) {
   const Shape& s = p.shape;
   const double scale = 1 / std::sqrt(static_cast<double>(s.size));
-  for (Matrix<double>* x : {&p.out, &p.lse, &p.dq, &p.dk, &p.dv}) *x = Matrix<double>(x->rows(), x->columns());
+  for (Matrix<double>* x : {&p.out, &p.lse, &p.dq, &p.dk, &p.dv})
+    *x = Matrix<double>(x->rows(), x->columns());
   for (size_t i = 0; i + 1 < p.cu_q.size(); ++i) {
     const int64_t q0 = p.cu_q[i], k0 = p.cu_k[i], nq = p.cu_q[i + 1] - q0, nk = p.cu_k[i + 1] - k0;
     for (int64_t h = 0; h < s.heads; ++h) {
@@ -116,13 +128,13 @@ const std::vector<Shape>& shapes() {
       {{7, 0, 48, 1, 97}, {7, 0, 48, 1, 97}, 4, 2, 64, 5},
       {{50}, {50}, 2, 2, 16},
       {{65, 49}, {65, 49}, 2, 1, 80},
-      {{70}, {70}, 2, 1, 5},                        // a head size that fills no vector
+      {{70}, {70}, 2, 1, 5},  // a head size that fills no vector
       {{33}, {33}, 1, 1, 71},
-      {{40, 3}, {100, 90}, 4, 4, 32, 2},            // more keys than queries
+      {{40, 3}, {100, 90}, 4, 4, 32, 2},              // more keys than queries
       {{1, 1, 2, 4}, {300, 17, 700, 600}, 6, 2, 64},  // decoding, with chunks
       {{2, 4}, {520, 257}, 2, 1, 13},
-      {{60, 4, 3}, {20, 1, 0}, 2, 1, 16},           // queries that see nothing
-      {{100}, {100}, 2, 1, 64, 0, 40},              // probabilities of nearly one key
+      {{60, 4, 3}, {20, 1, 0}, 2, 1, 16},  // queries that see nothing
+      {{100}, {100}, 2, 1, 64, 0, 40},     // probabilities of nearly one key
   };
   return all;
 }
@@ -149,14 +161,16 @@ TEST(AttentionTest, CpuEqualsPlainFormulas) {
       Problem<double> want(shapes()[i]);
       got.run(*table, serial_executor());
       naive(want);
-      // Large scores are rounded to f32 before the exponential: their error is a relative one of the probability.
+      // Large scores are rounded to f32 before the exponential: their error is a relative one of the
+      // probability.
       const double tolerance = 2e-6 * std::max(1.0, shapes()[i].spread / 2);
       expect_close(got.out, want.out, tolerance, "out");
       expect_close(got.lse, want.lse, 1e-6, "lse");
       expect_close(got.dq, want.dq, tolerance, "dq");
       expect_close(got.dk, want.dk, tolerance, "dk");
       expect_close(got.dv, want.dv, tolerance, "dv");
-      for (const Matrix<float>* x : {&got.out, &got.lse, &got.dq, &got.dk, &got.dv}) x->expect_gaps_untouched();
+      for (const Matrix<float>* x : {&got.out, &got.lse, &got.dq, &got.dk, &got.dv})
+        x->expect_gaps_untouched();
     }
   }
 }
@@ -175,7 +189,8 @@ TEST(AttentionTest, GradientsEqualFiniteDifferences) {
 
 TEST(AttentionTest, BitsDoNotDependOnThreads) {
   // One document whose pairs are cut among threads, and several that are not.
-  const std::vector<Shape> some = {{{500}, {500}, 6, 3, 32}, {{90, 3, 200, 1}, {90, 3, 200, 900}, 4, 2, 48, 3}};
+  const std::vector<Shape> some = {{{500}, {500}, 6, 3, 32},
+                                   {{90, 3, 200, 1}, {90, 3, 200, 900}, 4, 2, 48, 3}};
   for (const KernelTable* table : cpu_tables()) {
     for (const Shape& shape : some) {
       Problem<float> want(shape);
@@ -197,7 +212,8 @@ void copy_rows(const Matrix<float>& packed, int64_t from, Matrix<float>& alone) 
 }
 bool same_rows(const Matrix<float>& packed, int64_t from, const Matrix<float>& alone) {
   for (int64_t r = 0; r < alone.rows(); ++r) {
-    if (std::memcmp(packed[from + r], alone[r], static_cast<size_t>(alone.columns()) * sizeof(float)) != 0) return false;
+    if (std::memcmp(packed[from + r], alone[r], static_cast<size_t>(alone.columns()) * sizeof(float)) != 0)
+      return false;
   }
   return true;
 }

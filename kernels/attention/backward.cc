@@ -1,15 +1,17 @@
-// Attention backward, after FlashAttention-2 (arXiv 2307.08691): scores are computed again from q, k and the log-sum-exp.
+// Attention backward, after FlashAttention-2 (arXiv 2307.08691): scores are computed again from q, k and the
+// log-sum-exp.
 //
 // With S = scale Q K^T, P = exp(S - lse), delta[t] = dout[t] . out[t] (as matrices of one head):
 //     dV = P^T dO     dP = dO V^T     dS = scale P (dP - delta)     dQ = dS K     dK = dS^T Q
-// Tiles hold P and dS as [key, query], vectors along the queries, as in forward.cc; the five products read q, k, v and dout as
-// they lie in memory, and only q and dout also transposed, once per block of queries.
+// Tiles hold P and dS as [key, query], vectors along the queries, as in forward.cc; the five products read q,
+// k, v and dout as they lie in memory, and only q and dout also transposed, once per block of queries.
 //
-// Who owns which sum. dQ belongs to a block of queries, dK and dV to keys of a *key head*, so one walk over all tiles cannot be cut
-// freely among threads. A pair (document, key head) is either one task that walks all its tiles once (5 products a tile), or it
-// is cut into tasks per block of queries for dQ (3 products) and tasks per group of keys for dK and dV (4 products). Pairs are cut
-// only where there would be too few tasks for the threads. Both ways add the same tiles in the same order (head, block of
-// queries, block of keys ascending), so the bits do not depend on the choice or on the number of threads.
+// Who owns which sum. dQ belongs to a block of queries, dK and dV to keys of a *key head*, so one walk over
+// all tiles cannot be cut freely among threads. A pair (document, key head) is either one task that walks all
+// its tiles once (5 products a tile), or it is cut into tasks per block of queries for dQ (3 products) and
+// tasks per group of keys for dK and dV (4 products). Pairs are cut only where there would be too few tasks
+// for the threads. Both ways add the same tiles in the same order (head, block of queries, block of keys
+// ascending), so the bits do not depend on the choice or on the number of threads.
 //
 // Cost: 10 * D flops per (query, key seen), 14 * D where pairs are cut. Numerics: f32, fused multiply-adds.
 // Tested by attention_test.cc.
@@ -59,7 +61,8 @@ INLAID_INLINE Document document_at(const Documents& docs, int64_t i) {
 // One head's block of queries, made ready for tiles.
 class QueryBlock {
  public:
-  QueryBlock(const AttentionBackwardArgs& args, const Document& document, int64_t head, int64_t block, float* tiles)
+  QueryBlock(const AttentionBackwardArgs& args, const Document& document, int64_t head, int64_t block,
+             float* tiles)
       : args_(args), size_(args.head_size), head_(head) {
     const int64_t first = block * kBlockQ;
     count_ = smaller(kBlockQ, document.queries - first);
@@ -96,7 +99,9 @@ class QueryBlock {
       const float* a = at(dout, row_ + j, column_);
       const float* b = at(out, row_ + j, column_);
       V sum{};
-      along(0, size_, [&](int64_t c, auto lanes) { sum = fma(load_lanes(a + c, lanes), load_lanes(b + c, lanes), sum); });
+      along(0, size_, [&](int64_t c, auto lanes) {
+        sum = fma(load_lanes(a + c, lanes), load_lanes(b + c, lanes), sum);
+      });
       delta_[j] = reduce_add(sum);
     }
   }
@@ -123,9 +128,11 @@ class QueryBlock {
     if constexpr (kKeys) {
       // The first queries see none of these keys.
       const int64_t first = larger(0, k0 - diagonal_);
-      matmul<Start::add>(n, size_, count_ - first, {p_ + first, kBlockQ, 1}, {at(dout, row_ + first, column_), dout.stride},
+      matmul<Start::add>(n, size_, count_ - first, {p_ + first, kBlockQ, 1},
+                         {at(dout, row_ + first, column_), dout.stride},
                          {at(dv, key_row_ + k0, key_column_), dv.stride});
-      matmul<Start::add>(n, size_, count_ - first, {ds_ + first, kBlockQ, 1}, {at(q, row_ + first, column_), q.stride},
+      matmul<Start::add>(n, size_, count_ - first, {ds_ + first, kBlockQ, 1},
+                         {at(q, row_ + first, column_), q.stride},
                          {at(dk, key_row_ + k0, key_column_), dk.stride});
     }
     if constexpr (kQueries) {
@@ -166,7 +173,8 @@ class QueryBlock {
   float lse_[kBlockQ], delta_[kBlockQ];
 };
 
-void clear_keys(const AttentionBackwardArgs& args, const Document& document, int64_t key_head, int64_t begin, int64_t end) {
+void clear_keys(const AttentionBackwardArgs& args, const Document& document, int64_t key_head, int64_t begin,
+                int64_t end) {
   const Plane gradients[] = {plane(args.dk), plane(args.dv)};
   for (const Plane& p : gradients) {
     for (int64_t r = document.key_row + begin; r < document.key_row + end; ++r) {
@@ -190,7 +198,8 @@ void whole_pair(const AttentionBackwardArgs& args, const Document& document, int
   }
 }
 
-void query_gradient(const AttentionBackwardArgs& args, const Document& document, int64_t head, int64_t b, float* tiles) {
+void query_gradient(const AttentionBackwardArgs& args, const Document& document, int64_t head, int64_t b,
+                    float* tiles) {
   QueryBlock block(args, document, head, b, tiles);
   block.read();
   block.clear_dquery();
@@ -198,8 +207,8 @@ void query_gradient(const AttentionBackwardArgs& args, const Document& document,
   block.write_dquery();
 }
 
-void key_gradients(const AttentionBackwardArgs& args, const Document& document, int64_t key_head, int64_t key_group,
-                   float* tiles) {
+void key_gradients(const AttentionBackwardArgs& args, const Document& document, int64_t key_head,
+                   int64_t key_group, float* tiles) {
   const int64_t group = args.heads / args.kv_heads;
   const int64_t begin = key_group * kKeyGroup, end = smaller(begin + kKeyGroup, document.keys);
   clear_keys(args, document, key_head, begin, end);
@@ -208,12 +217,14 @@ void key_gradients(const AttentionBackwardArgs& args, const Document& document, 
       QueryBlock block(args, document, h, b, tiles);
       if (block.seen() <= begin) continue;
       block.read();
-      for (int64_t k0 = begin; k0 < smaller(end, block.seen()); k0 += kBlockK) block.add_tile<false, true>(k0);
+      for (int64_t k0 = begin; k0 < smaller(end, block.seen()); k0 += kBlockK)
+        block.add_tile<false, true>(k0);
     }
   }
 }
 
-// Decides which pairs are cut. Pairs are taken whole while each is at most the share of one thread in what is left.
+// Decides which pairs are cut. Pairs are taken whole while each is at most the share of one thread in what is
+// left.
 void plan_tasks(const AttentionBackwardArgs& args, int32_t threads, const Workspace& w) {
   double left = 0;
   for (int64_t i = 0; i < w.docs.count; ++i) {
@@ -248,7 +259,8 @@ void attention_backward(const Context& context, const AttentionBackwardArgs& arg
   clear_outside(context, plane(args.dk), docs.cu_k[0], docs.cu_k[docs.count]);
   clear_outside(context, plane(args.dv), docs.cu_k[0], docs.cu_k[docs.count]);
   plan_tasks(args, threads, w);
-  const int64_t whole = w.whole[docs.count], by_keys = w.by_keys[docs.count], by_queries = w.by_queries[docs.count];
+  const int64_t whole = w.whole[docs.count], by_keys = w.by_keys[docs.count],
+                by_queries = w.by_queries[docs.count];
   const int64_t group = args.heads / args.kv_heads;
   // Long tasks first.
   parallel(*context.executor, whole + by_keys + by_queries, [&](int64_t task, int32_t thread) {

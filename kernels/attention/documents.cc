@@ -17,7 +17,8 @@ void clear_outside(const Context& context, const Plane& x, int64_t begin, int64_
   if (begin == 0 && end == x.rows) return;
   for_rows(context, x, [&](int64_t first, int64_t last) {
     for (int64_t r = first; r < last; ++r) {
-      if (r < begin || r >= end) std::memset(x.data + r * x.stride, 0, static_cast<size_t>(x.columns) * sizeof(float));
+      if (r < begin || r >= end)
+        std::memset(x.data + r * x.stride, 0, static_cast<size_t>(x.columns) * sizeof(float));
     }
   });
 }

@@ -1,7 +1,8 @@
-// What forward and backward attention share: the documents of a batch, block sizes, the layout of the workspace.
+// What forward and backward attention share: the documents of a batch, block sizes, the layout of the
+// workspace.
 //
-// A block of queries and a block of keys begin at fixed distances from the first row of their document. So the sums of a row are
-// cut the same way whatever is packed beside its document, and their bits are the same.
+// A block of queries and a block of keys begin at fixed distances from the first row of their document. So
+// the sums of a row are cut the same way whatever is packed beside its document, and their bits are the same.
 #ifndef INLAID_KERNELS_ATTENTION_DOCUMENTS_H_
 #define INLAID_KERNELS_ATTENTION_DOCUMENTS_H_
 
@@ -24,8 +25,12 @@ struct Documents {
 INLAID_INLINE Documents documents(const TensorView& cu_q, const TensorView& cu_k) {
   return {static_cast<const int32_t*>(cu_q.data), static_cast<const int32_t*>(cu_k.data), cu_q.shape[0] - 1};
 }
-INLAID_INLINE int64_t queries(const Documents& d, int64_t i) { return d.cu_q[i + 1] - d.cu_q[i]; }
-INLAID_INLINE int64_t keys(const Documents& d, int64_t i) { return d.cu_k[i + 1] - d.cu_k[i]; }
+INLAID_INLINE int64_t queries(const Documents& d, int64_t i) {
+  return d.cu_q[i + 1] - d.cu_q[i];
+}
+INLAID_INLINE int64_t keys(const Documents& d, int64_t i) {
+  return d.cu_k[i + 1] - d.cu_k[i];
+}
 
 // The document whose tasks [begin[i], begin[i + 1]) hold the task.
 int64_t document_of(const int64_t* begin, int64_t count, int64_t task);

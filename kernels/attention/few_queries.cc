@@ -9,7 +9,8 @@ namespace inlaid::kernels::INLAID_LEVEL {
 namespace {
 
 // scores[i] = scale * q . k_i for i < n, and -inf up to the end of the last vector. Returns the largest.
-float scores_of(const float* q, const float* k, int64_t stride, int64_t n, int64_t size, float scale, float* scores) {
+float scores_of(const float* q, const float* k, int64_t stride, int64_t n, int64_t size, float scale,
+                float* scores) {
   V best = broadcast(-__builtin_inff());
   for (int64_t i = 0; i < n; i += kLanes) {
     const float* row[kLanes];
@@ -21,7 +22,9 @@ float scores_of(const float* q, const float* k, int64_t stride, int64_t n, int64
       for (int r = 0; r < kLanes; ++r) sum[r] = fma(left, load_lanes(row[r] + c, lanes), sum[r]);
     });
     V s = sum_each(sum) * scale;
-    s = lane_index() < broadcast_int(static_cast<int32_t>(smaller(n - i, kLanes))) ? s : broadcast(-__builtin_inff());
+    s = lane_index() < broadcast_int(static_cast<int32_t>(smaller(n - i, kLanes)))
+            ? s
+            : broadcast(-__builtin_inff());
     best = max(s, best);
     store(scores + i, s);
   }
@@ -41,7 +44,8 @@ void weigh_values(const float* p, const float* v, int64_t stride, int64_t n, int
   }
   along(c, size, [&](int64_t first, auto lanes) {
     V sum{};
-    for (int64_t i = 0; i < n; ++i) sum = fma(broadcast(p[i]), load_lanes(v + i * stride + first, lanes), sum);
+    for (int64_t i = 0; i < n; ++i)
+      sum = fma(broadcast(p[i]), load_lanes(v + i * stride + first, lanes), sum);
     store_lanes(out + first, sum, lanes);
   });
 }
@@ -54,8 +58,8 @@ int64_t chunks_of(const FewQueries& few, int64_t document) {
   return few.chunks[document + 1] - few.chunks[document];
 }
 
-float* part(const AttentionForwardArgs& args, const FewQueries& few, int64_t document, int64_t query, int64_t chunk,
-            int64_t head) {
+float* part(const AttentionForwardArgs& args, const FewQueries& few, int64_t document, int64_t query,
+            int64_t chunk, int64_t head) {
   const int64_t index = few.parts[document] + query * chunks_of(few, document) + chunk;
   return few.partial + (index * args.heads + head) * (args.head_size + 2);
 }
@@ -67,7 +71,8 @@ void count_chunks(const FewQueries& few) {
   for (int64_t i = 0; i < few.documents.count; ++i) {
     const int64_t q = queries(few.documents, i);
     // A document without keys still has a chunk, which writes its zeros.
-    const int64_t chunks = q == 0 || q > kFewQueries ? 0 : larger(1, ceil_div(keys(few.documents, i), kChunkK));
+    const int64_t chunks =
+        q == 0 || q > kFewQueries ? 0 : larger(1, ceil_div(keys(few.documents, i), kChunkK));
     few.chunks[i + 1] = few.chunks[i] + chunks;
     few.parts[i + 1] = few.parts[i] + (chunks > 1 ? q * chunks : 0);
   }
@@ -75,7 +80,8 @@ void count_chunks(const FewQueries& few) {
 
 void attend_chunk(const AttentionForwardArgs& args, const FewQueries& few, int64_t task) {
   const Documents& docs = few.documents;
-  const Plane q = plane(args.q), k = plane(args.k), v = plane(args.v), out = plane(args.out), lse = plane(args.lse);
+  const Plane q = plane(args.q), k = plane(args.k), v = plane(args.v), out = plane(args.out),
+              lse = plane(args.lse);
   const int64_t key_head = task % args.kv_heads, group = args.heads / args.kv_heads, size = args.head_size;
   const int64_t document = document_of(few.chunks, docs.count, task / args.kv_heads);
   const int64_t chunk = task / args.kv_heads - few.chunks[document];
@@ -138,7 +144,8 @@ void combine_chunks(const Context& context, const AttentionForwardArgs& args, co
         const float weight = from[size + 1] == 0 ? 0.0f : std::exp(from[size] - largest);
         total += weight * from[size + 1];
         along(0, size, [&](int64_t c, auto lanes) {
-          store_lanes(to + c, fma(load_lanes(from + c, lanes), broadcast(weight), load_lanes(to + c, lanes)), lanes);
+          store_lanes(to + c, fma(load_lanes(from + c, lanes), broadcast(weight), load_lanes(to + c, lanes)),
+                      lanes);
         });
       }
       const bool none = keys(docs, document) - queries(docs, document) + j + 1 <= 0;

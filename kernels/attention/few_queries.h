@@ -1,9 +1,10 @@
 // Forward attention for documents with few queries, as in generation with a key/value cache.
 //
-// Problem: with one query, a vector of queries would be nearly empty. Idea: vectors along the features instead; kLanes keys at
-// a time give one vector of scores (simd.h, sum_each), and the keys are cut into chunks of kChunkK so that one long document can
-// use every thread. Each chunk leaves (max, sum, unnormalised output); a second pass combines the chunks in ascending order.
-// Cost: every key and value is read once per key head.
+// Problem: with one query, a vector of queries would be nearly empty. Idea: vectors along the features
+// instead; kLanes keys at a time give one vector of scores (simd.h, sum_each), and the keys are cut into
+// chunks of kChunkK so that one long document can use every thread. Each chunk leaves (max, sum, unnormalised
+// output); a second pass combines the chunks in ascending order. Cost: every key and value is read once per
+// key head.
 #ifndef INLAID_KERNELS_ATTENTION_FEW_QUERIES_H_
 #define INLAID_KERNELS_ATTENTION_FEW_QUERIES_H_
 
@@ -20,9 +21,11 @@ struct FewQueries {
   float* partial;   // [parts][heads][head_size + 2]: output, max, sum
 };
 
-// An upper limit of `parts` for any documents of the given rows. A document of one chunk has none; one with c >= 2 chunks has
-// at most kFewQueries * c parts and more than (c - 1) kChunkK >= c kChunkK / 2 keys.
-INLAID_INLINE int64_t most_parts(int64_t key_rows) { return kFewQueries * 2 * key_rows / kChunkK; }
+// An upper limit of `parts` for any documents of the given rows. A document of one chunk has none; one with c
+// >= 2 chunks has at most kFewQueries * c parts and more than (c - 1) kChunkK >= c kChunkK / 2 keys.
+INLAID_INLINE int64_t most_parts(int64_t key_rows) {
+  return kFewQueries * 2 * key_rows / kChunkK;
+}
 
 // Fills chunks and parts; a document of many queries has none.
 void count_chunks(const FewQueries& few);

@@ -1,10 +1,11 @@
-// The small matrix product inside attention: C[m, n] (=, = scale C +, +=) A[m, depth] B[depth, n], all operands in the first or
-// second cache level. For files compiled once per level.
+// The small matrix product inside attention: C[m, n] (=, = scale C +, +=) A[m, depth] B[depth, n], all
+// operands in the first or second cache level. For files compiled once per level.
 //
-// Columns are whole vectors of B and C (only the last may be partial), elements of A are broadcast, and an M x N tile of C stays
-// in registers while depth runs. A has any two strides, so it may be a matrix or its transpose as it lies in memory.
-// Cost on AVX-512: 24 accumulators for 11 loads, close to one fused multiply-add per cycle.
-// Numerics: one accumulator per element, depth ascending. So an element's bits do not depend on where it lies in a tile.
+// Columns are whole vectors of B and C (only the last may be partial), elements of A are broadcast, and an M
+// x N tile of C stays in registers while depth runs. A has any two strides, so it may be a matrix or its
+// transpose as it lies in memory. Cost on AVX-512: 24 accumulators for 11 loads, close to one fused
+// multiply-add per cycle. Numerics: one accumulator per element, depth ascending. So an element's bits do not
+// depend on where it lies in a tile.
 #ifndef INLAID_KERNELS_ATTENTION_MATMUL_H_
 #define INLAID_KERNELS_ATTENTION_MATMUL_H_
 
@@ -26,7 +27,8 @@ struct LeftMatrix {
 // What C holds at the start of the sum: nothing, C with column c multiplied by scale[c], or C.
 enum class Start { zero, scaled, add };
 
-// Widest tile in vectors, and rows of a tile that is `vectors` wide: as many accumulators as the registers hold.
+// Widest tile in vectors, and rows of a tile that is `vectors` wide: as many accumulators as the registers
+// hold.
 constexpr int kWidest = kLanes == 16 ? 4 : 3;
 constexpr int tile_rows(int vectors) {
   if (kLanes == 16) return vectors == 4 ? 6 : 8;
@@ -34,7 +36,8 @@ constexpr int tile_rows(int vectors) {
 }
 
 template <int M, int N, Start kStart, typename Last>
-__attribute__((noinline)) void tile(LeftMatrix a, Matrix b, int64_t depth, Matrix c, const V* scale, Last last) {
+__attribute__((noinline)) void tile(LeftMatrix a, Matrix b, int64_t depth, Matrix c, const V* scale,
+                                    Last last) {
   V sum[M][N];
 #pragma GCC unroll 8
   for (int i = 0; i < M; ++i) {
@@ -79,13 +82,15 @@ __attribute__((noinline)) void tile(LeftMatrix a, Matrix b, int64_t depth, Matri
 }
 
 template <int N, Start kStart, typename Last>
-INLAID_INLINE void panel(int64_t m, LeftMatrix a, Matrix b, int64_t depth, Matrix c, const V* scale, Last last) {
+INLAID_INLINE void panel(int64_t m, LeftMatrix a, Matrix b, int64_t depth, Matrix c, const V* scale,
+                         Last last) {
   constexpr int kRows = tile_rows(N);
   int64_t i = 0;
   const auto rows = [&](auto count) __attribute__((always_inline)) {
     constexpr int M = decltype(count)::value;
     for (; i + M <= m; i += M) {
-      tile<M, N, kStart>({a.data + i * a.row, a.row, a.depth}, b, depth, {c.data + i * c.stride, c.stride}, scale, last);
+      tile<M, N, kStart>({a.data + i * a.row, a.row, a.depth}, b, depth, {c.data + i * c.stride, c.stride},
+                         scale, last);
     }
   };
   rows(std::integral_constant<int, kRows>{});
@@ -94,12 +99,15 @@ INLAID_INLINE void panel(int64_t m, LeftMatrix a, Matrix b, int64_t depth, Matri
 }
 
 template <Start kStart, typename Last>
-INLAID_INLINE void panel_of(int64_t width, int64_t m, LeftMatrix a, Matrix b, int64_t depth, Matrix c, const V* scale,
-                            Last last) {
+INLAID_INLINE void panel_of(int64_t width, int64_t m, LeftMatrix a, Matrix b, int64_t depth, Matrix c,
+                            const V* scale, Last last) {
   switch (width) {
-    case 1: return panel<1, kStart>(m, a, b, depth, c, scale, last);
-    case 2: return panel<2, kStart>(m, a, b, depth, c, scale, last);
-    case 3: return panel<3, kStart>(m, a, b, depth, c, scale, last);
+    case 1:
+      return panel<1, kStart>(m, a, b, depth, c, scale, last);
+    case 2:
+      return panel<2, kStart>(m, a, b, depth, c, scale, last);
+    case 3:
+      return panel<3, kStart>(m, a, b, depth, c, scale, last);
     default:
       if constexpr (kWidest == 4) return panel<4, kStart>(m, a, b, depth, c, scale, last);
   }
@@ -124,7 +132,8 @@ void matmul(int64_t m, int64_t n, int64_t depth, LeftMatrix a, Matrix b, Matrix 
 }
 
 // to[c][r] = from[r][c] for r < rows, c < columns.
-void transpose(int64_t rows, int64_t columns, const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+void transpose(int64_t rows, int64_t columns, const float* from, int64_t from_stride, float* to,
+               int64_t to_stride) {
   const int64_t whole_rows = rows - rows % kLanes, whole_columns = columns - columns % kLanes;
   for (int64_t r = 0; r < whole_rows; r += kLanes) {
     for (int64_t c = 0; c < whole_columns; c += kLanes) {

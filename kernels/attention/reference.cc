@@ -1,9 +1,10 @@
 // Attention as the formula says, one row at a time. Scores are computed again where they are needed: nothing
 // is stored.
+#include "kernels/reference.h"
+
 #include <cmath>
 
 #include "kernels/level.h"
-#include "kernels/reference.h"
 
 namespace inlaid::kernels::reference {
 namespace {
@@ -22,7 +23,8 @@ void clear(const Rows<T>& x) {
   }
 }
 
-// Calls fn(head, query row, column of the head, column of its key head, first key row, keys seen) for every head and query.
+// Calls fn(head, query row, column of the head, column of its key head, first key row, keys seen) for every
+// head and query.
 template <typename Args, typename Fn>
 void for_queries(const Args& args, const Fn& fn) {
   const int32_t* cu_q = args.cu_q.template as<int32_t>();
@@ -41,8 +43,12 @@ void for_queries(const Args& args, const Fn& fn) {
 
 }  // namespace
 
-size_t attention_forward_workspace(const AttentionForwardArgs&, int32_t) { return 0; }
-size_t attention_backward_workspace(const AttentionBackwardArgs&, int32_t) { return 0; }
+size_t attention_forward_workspace(const AttentionForwardArgs&, int32_t) {
+  return 0;
+}
+size_t attention_backward_workspace(const AttentionBackwardArgs&, int32_t) {
+  return 0;
+}
 
 void attention_forward(const Context&, const AttentionForwardArgs& args) {
   with_type(args.q.dtype, [&]<typename T>(T) {

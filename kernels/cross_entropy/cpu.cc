@@ -1,12 +1,12 @@
 // Softmax cross-entropy over rows of logits and its gradient, in place.
 //
-// Idea: one pass finds the largest logit and its first place, a second replaces the logits by exp(x - largest) and sums them, a
-// third scales them to the gradient. A row of 49152 logits (192 KiB) stays in the second-level cache between passes; without
-// the gradient the second pass writes nothing and the third is left out.
-// Numerics: exponentials in f32, summed in f32 over kBlock columns and in f64 over blocks, so that the log-sum-exp has no more
-// error than a few roundings even for a large vocabulary. The gradient of the target, p - 1, is formed in f64. Logits of -inf
-// have probability 0; a NaN anywhere makes the loss and the whole gradient row NaN.
-// Tested by cross_entropy_test.cc.
+// Idea: one pass finds the largest logit and its first place, a second replaces the logits by exp(x -
+// largest) and sums them, a third scales them to the gradient. A row of 49152 logits (192 KiB) stays in the
+// second-level cache between passes; without the gradient the second pass writes nothing and the third is
+// left out. Numerics: exponentials in f32, summed in f32 over kBlock columns and in f64 over blocks, so that
+// the log-sum-exp has no more error than a few roundings even for a large vocabulary. The gradient of the
+// target, p - 1, is formed in f64. Logits of -inf have probability 0; a NaN anywhere makes the loss and the
+// whole gradient row NaN. Tested by cross_entropy_test.cc.
 #include <cmath>
 
 #include "kernels/level.h"

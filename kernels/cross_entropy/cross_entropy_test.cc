@@ -28,7 +28,8 @@ TEST(CrossEntropyTest, CpuEqualsReference) {
         Problem<double> want(7, columns, 0);
         // Ties: the first largest counts.
         got.logits[1][got.targets[0][1]] = 50, want.logits[1][want.targets[0][1]] = 50;
-        got.logits[2][0] = got.logits[2][columns - 1] = 60, want.logits[2][0] = want.logits[2][columns - 1] = 60;
+        got.logits[2][0] = got.logits[2][columns - 1] = 60,
+        want.logits[2][0] = want.logits[2][columns - 1] = 60;
         got.targets[0][2] = want.targets[0][2] = static_cast<int32_t>(columns - 1);
         got.run(*table, serial_executor(), gradient, 8);
         want.run(reference_kernels(), serial_executor(), gradient, 8);

@@ -1,10 +1,10 @@
-// Dropout with a counter-based mask: nothing is stored, forward and backward make the same mask from (key, sample, position,
-// column), and it does not depend on packing, micro-batching or threads.
+// Dropout with a counter-based mask: nothing is stored, forward and backward make the same mask from (key,
+// sample, position, column), and it does not depend on packing, micro-batching or threads.
 //
-// Idea: Philox4x32-10 (philox.h) on kLanes / 2 counters at once, each 32-bit word in the low half of a 64-bit lane, because the
-// instruction that multiplies 32 x 32 -> 64 bits wants it there. High halves may hold rubbish: neither the product nor a later
-// shift of a product sees them. Cost: about 3 instructions per element.
-// Tested by dropout_test.cc against philox.h.
+// Idea: Philox4x32-10 (philox.h) on kLanes / 2 counters at once, each 32-bit word in the low half of a 64-bit
+// lane, because the instruction that multiplies 32 x 32 -> 64 bits wants it there. High halves may hold
+// rubbish: neither the product nor a later shift of a product sees them. Cost: about 3 instructions per
+// element. Tested by dropout_test.cc against philox.h.
 #include <cmath>
 
 #include "kernels/level.h"
@@ -18,7 +18,8 @@ constexpr int kCounters = kLanes / 2;
 // Products of the low halves.
 INLAID_INLINE U64 multiply_low(U64 a, U64 b) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<U64>(_mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+  return reinterpret_cast<U64>(
+      _mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 #elif defined(__AVX2__)
   return reinterpret_cast<U64>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 #elif defined(__SSE2__)
@@ -28,17 +29,19 @@ INLAID_INLINE U64 multiply_low(U64 a, U64 b) {
 #endif
 }
 
-// The words of counters (first, w1, w2, w3), (first + 1, w1, w2, w3), ...: 4 kCounters words, in the order of columns.
-INLAID_INLINE void philox(uint64_t key, uint32_t first, uint32_t w1, uint32_t w2, uint32_t w3, uint32_t* words) {
+// The words of counters (first, w1, w2, w3), (first + 1, w1, w2, w3), ...: 4 kCounters words, in the order of
+// columns.
+INLAID_INLINE void philox(uint64_t key, uint32_t first, uint32_t w1, uint32_t w2, uint32_t w3,
+                          uint32_t* words) {
   U64 c0, c1 = U64{} + w1, c2 = U64{} + w2, c3 = U64{} + w3;
   for (int i = 0; i < kCounters; ++i) c0[i] = first + static_cast<uint32_t>(i);
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   const U64 m0 = U64{} + 0xD2511F53u, m1 = U64{} + 0xCD9E8D57u;
   for (int round = 0; round < 10; ++round) {
     const U64 p0 = multiply_low(m0, c0), p1 = multiply_low(m1, c2);
-    c0 = (p1 >> 32) ^ c1 ^ uint64_t{k0};
+    c0 = (p1 >> 32) ^ c1 ^ uint64_t { k0 };
     c1 = p1;
-    c2 = (p0 >> 32) ^ c3 ^ uint64_t{k1};
+    c2 = (p0 >> 32) ^ c3 ^ uint64_t { k1 };
     c3 = p0;
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;

@@ -26,7 +26,8 @@ struct Problem {
     }
   }
   void run(const KernelTable& table, const Executor& executor, double p, bool accumulate) {
-    table.dropout(Call(executor), {x.view(), y.view(), row_keys.flat(), positions.flat(), 0x123456789abcdef0, p, accumulate});
+    table.dropout(Call(executor),
+                  {x.view(), y.view(), row_keys.flat(), positions.flat(), 0x123456789abcdef0, p, accumulate});
   }
   Matrix<T> x, y;
   Matrix<int64_t> row_keys;
@@ -47,9 +48,11 @@ TEST(DropoutTest, MaskIsPhiloxOfSamplePositionAndColumn) {
             const uint64_t sample = static_cast<uint64_t>(p.row_keys[0][t]);
             const uint32_t word = Philox::generate(
                 0x123456789abcdef0, {static_cast<uint32_t>(c / 4), static_cast<uint32_t>(p.positions[0][t]),
-                                     static_cast<uint32_t>(sample), static_cast<uint32_t>(sample >> 32)})[static_cast<size_t>(c % 4)];
+                                     static_cast<uint32_t>(sample),
+                                     static_cast<uint32_t>(sample >> 32)})[static_cast<size_t>(c % 4)];
             const double kept = word < 0.3 * 4294967296.0 ? 0 : p.x[t][c] / 0.7;
-            EXPECT_NEAR(p.y[t][c], kept + (accumulate ? before[t][c] : 0), 1e-6) << table->name << " " << t << ", " << c;
+            EXPECT_NEAR(p.y[t][c], kept + (accumulate ? before[t][c] : 0), 1e-6)
+                << table->name << " " << t << ", " << c;
           }
         }
         p.y.expect_gaps_untouched();
@@ -80,7 +83,7 @@ TEST(DropoutTest, InPlaceAndThreadsGiveTheSameBits) {
       Problem<float> got(200, 301, 0);
       got.y = got.x;
       table->dropout(Call(executor), {got.y.view(), got.y.view(), got.row_keys.flat(), got.positions.flat(),
-                                     0x123456789abcdef0, 0.25, false});
+                                      0x123456789abcdef0, 0.25, false});
       EXPECT_TRUE(got.y.same_bits(want.y));
     });
   }

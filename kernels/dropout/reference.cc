@@ -1,6 +1,7 @@
+#include "kernels/reference.h"
+
 #include "kernels/level.h"
 #include "kernels/philox.h"
-#include "kernels/reference.h"
 
 namespace inlaid::kernels::reference {
 

@@ -1,9 +1,9 @@
 // Embedding lookup and its gradient.
 //
-// Problem of the gradient: the same token occurs in many rows, and its gradient rows must be added in one order, whatever the
-// number of threads. Idea: a task owns the vocabulary rows whose id leaves a certain remainder, and a range of columns; it walks
-// over all tokens and adds those that it owns, in ascending order. Walking over ids costs a few thousand comparisons a task.
-// Tested by embedding_test.cc.
+// Problem of the gradient: the same token occurs in many rows, and its gradient rows must be added in one
+// order, whatever the number of threads. Idea: a task owns the vocabulary rows whose id leaves a certain
+// remainder, and a range of columns; it walks over all tokens and adds those that it owns, in ascending
+// order. Walking over ids costs a few thousand comparisons a task. Tested by embedding_test.cc.
 #include "kernels/level.h"
 #include "kernels/plane.h"
 #include "kernels/storage/storage.h"

@@ -6,7 +6,8 @@ namespace {
 
 std::vector<int32_t> some_ids(int64_t n, int32_t vocabulary) {
   std::vector<int32_t> ids;
-  for (int64_t i = 0; i < n; ++i) ids.push_back(static_cast<int32_t>(i % 3 == 0 ? 2 : (i * i + 7) % vocabulary));
+  for (int64_t i = 0; i < n; ++i)
+    ids.push_back(static_cast<int32_t>(i % 3 == 0 ? 2 : (i * i + 7) % vocabulary));
   return ids;
 }
 
@@ -23,7 +24,8 @@ TEST(EmbeddingTest, LooksUpStoredRows) {
       Matrix<float> got(31, h, 5);
       Matrix<double> want(31, h);
       table->embedding_forward(serial(), {ids.flat(), view2(bytes.data(), type, v, h), got.view()});
-      reference_kernels().embedding_forward(serial(), {ids.flat(), view2(bytes.data(), type, v, h), want.view()});
+      reference_kernels().embedding_forward(serial(),
+                                            {ids.flat(), view2(bytes.data(), type, v, h), want.view()});
       expect_close(got, want, 0, dtype_info(type).name);
       got.expect_gaps_untouched();
       if (type == DType::f32) {
@@ -50,7 +52,8 @@ TEST(EmbeddingTest, GradientAddsRowsInOrder) {
       with_threads([&](const Executor& executor) {
         Matrix<float> got = start;
         const EmbeddingBackwardArgs args{ids.flat(), dy.view(), got.view()};
-        table->embedding_backward(Call(executor, table->embedding_backward_workspace(args, executor.threads)), args);
+        table->embedding_backward(Call(executor, table->embedding_backward_workspace(args, executor.threads)),
+                                  args);
         EXPECT_TRUE(got.same_bits(want)) << table->name;
       });
     }

@@ -1,5 +1,6 @@
-#include "kernels/level.h"
 #include "kernels/reference.h"
+
+#include "kernels/level.h"
 
 namespace inlaid::kernels::reference {
 

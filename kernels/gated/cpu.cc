@@ -1,10 +1,10 @@
-// Gated activations of a feed-forward block: y = act(gate) * up (SwiGLU and kin, arXiv 2002.05202), and their gradient.
+// Gated activations of a feed-forward block: y = act(gate) * up (SwiGLU and kin, arXiv 2002.05202), and their
+// gradient.
 //
-// Cost: one exponential per element; memory bound from two threads on. The gradient recomputes the activation, so only gate
-// and up are kept between forward and backward.
-// Numerics: silu and the tanh form of gelu go through the logistic function (0.5 (1 + tanh u) = sigmoid(2u)), which does not
-// cancel for negative arguments; the erf form through the tail of the normal distribution (simd/math.h).
-// Tested by gated_test.cc.
+// Cost: one exponential per element; memory bound from two threads on. The gradient recomputes the
+// activation, so only gate and up are kept between forward and backward. Numerics: silu and the tanh form of
+// gelu go through the logistic function (0.5 (1 + tanh u) = sigmoid(2u)), which does not cancel for negative
+// arguments; the erf form through the tail of the normal distribution (simd/math.h). Tested by gated_test.cc.
 #include "kernels/level.h"
 #include "kernels/plane.h"
 #include "kernels/simd/math.h"
@@ -28,7 +28,8 @@ INLAID_INLINE V activate(V x, V* derivative) {
     constexpr float a = 1.59576912160573071f, b = 0.044715f;  // 2 sqrt(2 / pi)
     const V s = sigmoid(x * a * fma(x * x, broadcast(b), broadcast(1.0f)));
     if (derivative) {
-      const V z = max(broadcast(-30.0f), min(broadcast(30.0f), x));  // its square stays finite; beyond, s is 0 or 1
+      const V z =
+          max(broadcast(-30.0f), min(broadcast(30.0f), x));  // its square stays finite; beyond, s is 0 or 1
       const V slope = fma(z * z, broadcast(3.0f * a * b), broadcast(a));
       *derivative = s * fma(z * (1.0f - s), slope, broadcast(1.0f));
     }
@@ -76,19 +77,27 @@ void backward(const Context& context, const GatedBackwardArgs& args) {
 
 void gated_forward(const Context& context, const GatedForwardArgs& args) {
   switch (args.activation) {
-    case Activation::silu: return forward<Activation::silu>(context, args);
-    case Activation::gelu: return forward<Activation::gelu>(context, args);
-    case Activation::gelu_tanh: return forward<Activation::gelu_tanh>(context, args);
-    case Activation::relu: return forward<Activation::relu>(context, args);
+    case Activation::silu:
+      return forward<Activation::silu>(context, args);
+    case Activation::gelu:
+      return forward<Activation::gelu>(context, args);
+    case Activation::gelu_tanh:
+      return forward<Activation::gelu_tanh>(context, args);
+    case Activation::relu:
+      return forward<Activation::relu>(context, args);
   }
 }
 
 void gated_backward(const Context& context, const GatedBackwardArgs& args) {
   switch (args.activation) {
-    case Activation::silu: return backward<Activation::silu>(context, args);
-    case Activation::gelu: return backward<Activation::gelu>(context, args);
-    case Activation::gelu_tanh: return backward<Activation::gelu_tanh>(context, args);
-    case Activation::relu: return backward<Activation::relu>(context, args);
+    case Activation::silu:
+      return backward<Activation::silu>(context, args);
+    case Activation::gelu:
+      return backward<Activation::gelu>(context, args);
+    case Activation::gelu_tanh:
+      return backward<Activation::gelu_tanh>(context, args);
+    case Activation::relu:
+      return backward<Activation::relu>(context, args);
   }
 }
 

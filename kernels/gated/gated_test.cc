@@ -3,19 +3,25 @@
 namespace inlaid::kernels::testing {
 namespace {
 
-const Activation kActivations[] = {Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::relu};
+const Activation kActivations[] = {Activation::silu, Activation::gelu, Activation::gelu_tanh,
+                                   Activation::relu};
 
 template <typename T>
 struct Problem {
   Problem(int64_t rows, int64_t columns, int64_t gap, double spread = 1)
-      : gate(rows, columns, gap), up(rows, columns, gap), y(rows, columns, gap), dy(rows, columns, gap),
-        dgate(rows, columns, gap), dup(rows, columns, gap) {
+      : gate(rows, columns, gap),
+        up(rows, columns, gap),
+        y(rows, columns, gap),
+        dy(rows, columns, gap),
+        dgate(rows, columns, gap),
+        dup(rows, columns, gap) {
     std::mt19937 random(3);
     gate.fill(random, spread), up.fill(random), dy.fill(random);
   }
   void run(const KernelTable& table, const Executor& executor, Activation activation) {
     table.gated_forward(Call(executor), {gate.view(), up.view(), y.view(), activation});
-    table.gated_backward(Call(executor), {dy.view(), gate.view(), up.view(), dgate.view(), dup.view(), activation});
+    table.gated_backward(Call(executor),
+                         {dy.view(), gate.view(), up.view(), dgate.view(), dup.view(), activation});
   }
   Matrix<T> gate, up, y, dy, dgate, dup;
 };
@@ -25,7 +31,8 @@ TEST(GatedTest, CpuEqualsReference) {
     for (Activation activation : kActivations) {
       for (double spread : {1.0, 6.0}) {
         for (int64_t columns : {1, 15, 64, 131}) {
-          SCOPED_TRACE(std::string(table->name) + " activation " + std::to_string(static_cast<int>(activation)));
+          SCOPED_TRACE(std::string(table->name) + " activation " +
+                       std::to_string(static_cast<int>(activation)));
           Problem<float> got(37, columns, 3, spread);
           Problem<double> want(37, columns, 0, spread);
           got.run(*table, serial_executor(), activation);
@@ -44,7 +51,8 @@ TEST(GatedTest, CpuEqualsReference) {
 TEST(GatedTest, KeepsRelativePrecisionInTheTails) {
   for (const KernelTable* table : cpu_tables()) {
     for (Activation activation : kActivations) {
-      for (float x : {-200.0f, -90.0f, -12.0f, -5.0f, -1.0f, -1e-6f, 0.0f, 1e-6f, 2.0f, 9.0f, 90.0f, 1e20f, -1e20f, NAN}) {
+      for (float x : {-200.0f, -90.0f, -12.0f, -5.0f, -1.0f, -1e-6f, 0.0f, 1e-6f, 2.0f, 9.0f, 90.0f, 1e20f,
+                      -1e20f, NAN}) {
         Problem<float> got(1, 1, 0);
         Problem<double> want(1, 1, 0);
         got.gate[0][0] = x, want.gate[0][0] = x;
@@ -84,8 +92,8 @@ TEST(GatedTest, InPlaceAndThreadsGiveTheSameBits) {
     want.run(*table, serial_executor(), Activation::silu);
     with_threads([&](const Executor& executor) {
       Problem<float> got(200, 333, 0);
-      table->gated_backward(Call(executor), {got.dy.view(), got.gate.view(), got.up.view(), got.gate.view(), got.up.view(),
-                                            Activation::silu});
+      table->gated_backward(Call(executor), {got.dy.view(), got.gate.view(), got.up.view(), got.gate.view(),
+                                             got.up.view(), Activation::silu});
       EXPECT_TRUE(got.gate.same_bits(want.dgate) && got.up.same_bits(want.dup));
     });
   }

@@ -1,7 +1,8 @@
+#include "kernels/reference.h"
+
 #include <cmath>
 
 #include "kernels/level.h"
-#include "kernels/reference.h"
 
 namespace inlaid::kernels::reference {
 namespace {
@@ -25,7 +26,8 @@ Value activate(Activation kind, double x) {
       const double th = std::tanh(a * (x + b * x * x * x));
       return {0.5 * x * (1 + th), 0.5 * (1 + th) + 0.5 * x * (1 - th * th) * a * (1 + 3 * b * x * x)};
     }
-    case Activation::relu: break;
+    case Activation::relu:
+      break;
   }
   // NaN fails the comparison with 0 and so stays NaN.
   return {x <= 0 ? 0 : x, x <= 0 ? 0.0 : 1.0};

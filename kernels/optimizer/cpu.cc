@@ -1,11 +1,11 @@
 // The optimizer's passes over the flat arenas: the norm of the gradient, and AdamW.
 //
-// Cost: memory bound. AdamW reads and writes parameter, gradient and both moments once, 32 bytes per parameter, and leaves the
-// gradient zero, which saves a pass before the next accumulation.
-// Numerics: the norm sums squares in f64, in blocks of kBlock values whose sums are then added in ascending order: the same bits
-// for any number of threads. In AdamW, decay and step are added before they meet the parameter, which is rounded once; so
-// a decay far below the parameter's precision, lr * weight_decay ~ 1e-8, is not rounded to nothing or to twice its size on its way.
-// Tested by optimizer_test.cc.
+// Cost: memory bound. AdamW reads and writes parameter, gradient and both moments once, 32 bytes per
+// parameter, and leaves the gradient zero, which saves a pass before the next accumulation. Numerics: the
+// norm sums squares in f64, in blocks of kBlock values whose sums are then added in ascending order: the same
+// bits for any number of threads. In AdamW, decay and step are added before they meet the parameter, which is
+// rounded once; so a decay far below the parameter's precision, lr * weight_decay ~ 1e-8, is not rounded to
+// nothing or to twice its size on its way. Tested by optimizer_test.cc.
 #include <cmath>
 
 #include "kernels/level.h"
@@ -64,8 +64,10 @@ void adamw(const Context& context, const AdamWArgs& args) {
   float* second = static_cast<float*>(args.v.data);
   const double step = static_cast<double>(args.step);
   const double correction1 = 1 - std::pow(args.beta1, step), correction2 = 1 - std::pow(args.beta2, step);
-  const V beta1 = broadcast(static_cast<float>(args.beta1)), rest1 = broadcast(static_cast<float>(1 - args.beta1));
-  const V beta2 = broadcast(static_cast<float>(args.beta2)), rest2 = broadcast(static_cast<float>(1 - args.beta2));
+  const V beta1 = broadcast(static_cast<float>(args.beta1)),
+          rest1 = broadcast(static_cast<float>(1 - args.beta1));
+  const V beta2 = broadcast(static_cast<float>(args.beta2)),
+          rest2 = broadcast(static_cast<float>(1 - args.beta2));
   const V grad_scale = broadcast(static_cast<float>(args.grad_scale));
   const V rate = broadcast(static_cast<float>(args.lr / correction1));
   const V root_scale = broadcast(static_cast<float>(1 / std::sqrt(correction2)));

@@ -29,14 +29,17 @@ TEST(SumSquaresTest, EqualsReferenceWithTheSameBitsForAnyThreads) {
 
 template <typename T>
 struct Problem {
-  explicit Problem(int64_t n) : parameter(1, n), m(1, n), v(1, n) { std::mt19937 random(4); parameter.fill(random); }
+  explicit Problem(int64_t n) : parameter(1, n), m(1, n), v(1, n) {
+    std::mt19937 random(4);
+    parameter.fill(random);
+  }
   // One step on the gradient of that step.
   void step(const KernelTable& table, const Executor& executor, int64_t t, double weight_decay) {
     std::mt19937 random(static_cast<unsigned>(t));
     gradient = Matrix<T>(1, parameter.columns());
     gradient.fill(random, 4);
-    table.adamw(Call(executor), {parameter.flat(), gradient.flat(), m.flat(), v.flat(), 1e-2, 0.9, 0.99, 1e-8, weight_decay,
-                                0.25, t});
+    table.adamw(Call(executor), {parameter.flat(), gradient.flat(), m.flat(), v.flat(), 1e-2, 0.9, 0.99, 1e-8,
+                                 weight_decay, 0.25, t});
   }
   Matrix<T> parameter, m, v, gradient{1, 1};
 };
@@ -78,7 +81,8 @@ TEST(AdamWTest, CpuEqualsReference) {
 }
 
 TEST(AdamWTest, TinyDecayIsNotLost) {
-  // lr * weight_decay = 3e-8 is below half a unit in the last place of 1 - 3e-8, but many steps must still add up.
+  // lr * weight_decay = 3e-8 is below half a unit in the last place of 1 - 3e-8, but many steps must still
+  // add up.
   for (const KernelTable* table : cpu_tables()) {
     Matrix<float> p(1, 16), g(1, 16), m(1, 16), v(1, 16);
     for (int64_t i = 0; i < 16; ++i) p[0][i] = 1.99f;
@@ -97,7 +101,8 @@ TEST(AdamWTest, BitsDoNotDependOnThreads) {
     with_threads([&](const Executor& executor) {
       Problem<float> got(100001);
       got.step(*table, executor, 1, 0.1);
-      EXPECT_TRUE(got.parameter.same_bits(want.parameter) && got.m.same_bits(want.m) && got.v.same_bits(want.v));
+      EXPECT_TRUE(got.parameter.same_bits(want.parameter) && got.m.same_bits(want.m) &&
+                  got.v.same_bits(want.v));
     });
   }
 }

@@ -1,11 +1,14 @@
+#include "kernels/reference.h"
+
 #include <cmath>
 
 #include "kernels/level.h"
-#include "kernels/reference.h"
 
 namespace inlaid::kernels::reference {
 
-size_t sum_squares_workspace(const SumSquaresArgs&, int32_t) { return 0; }
+size_t sum_squares_workspace(const SumSquaresArgs&, int32_t) {
+  return 0;
+}
 
 void sum_squares(const Context&, const SumSquaresArgs& args) {
   with_type(args.x.dtype, [&]<typename T>(T) {

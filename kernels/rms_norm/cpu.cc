@@ -1,8 +1,8 @@
 // RMS normalisation, forward and backward.
 //
-// Cost: memory bound. A task takes a few rows that fit the first-level cache; the weight is decoded once per task and chunk of
-// columns, so a quantised or half-precision weight costs nothing noticeable.
-// Numerics: row sums in f32, four partial vectors and a tree of lanes; the root in f64. The weight gradient sums blocks of
+// Cost: memory bound. A task takes a few rows that fit the first-level cache; the weight is decoded once per
+// task and chunk of columns, so a quantised or half-precision weight costs nothing noticeable. Numerics: row
+// sums in f32, four partial vectors and a tree of lanes; the root in f64. The weight gradient sums blocks of
 // kRowBlock rows and then the blocks, in ascending order, each column on its own: bits depend on shapes only.
 // Tested by rms_norm_test.cc.
 #include <cmath>  // std::sqrt(double)
@@ -44,7 +44,7 @@ V add_products(V sum, const float* a, const float* w, const float* x, int64_t n)
   return sum + other;
 }
 
-constexpr int64_t kRowBlock = 64;   // rows whose weight gradients are summed before they join the total
+constexpr int64_t kRowBlock = 64;  // rows whose weight gradients are summed before they join the total
 constexpr int64_t kMaxTaskRows = 64;
 
 // for_rows with at most kMaxTaskRows rows a task.
@@ -62,7 +62,8 @@ void rms_norm_forward(const Context& context, const RmsNormForwardArgs& args) {
   float* rstd = static_cast<float*>(args.rstd.data);
   for_some_rows(context, x, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      const double mean = double{sum_of_squares(x.data + t * x.stride, x.columns)} / static_cast<double>(x.columns);
+      const double mean =
+          double{sum_of_squares(x.data + t * x.stride, x.columns)} / static_cast<double>(x.columns);
       rstd[t] = static_cast<float>(1 / std::sqrt(mean + args.eps));
     }
     float scratch[kWeightChunk];
@@ -91,7 +92,8 @@ void rms_norm_backward_input(const Context& context, const RmsNormBackwardInputA
       const int64_t n = smaller(kWeightChunk, x.columns - c);
       const float* w = weight_chunk(args.weight, c, n, scratch);
       for (int64_t t = begin; t < end; ++t) {
-        dot[t - begin] = add_products(dot[t - begin], dy.data + t * dy.stride + c, w, x.data + t * x.stride + c, n);
+        dot[t - begin] =
+            add_products(dot[t - begin], dy.data + t * dy.stride + c, w, x.data + t * x.stride + c, n);
       }
     }
     float shift[kMaxTaskRows];
@@ -130,7 +132,8 @@ void rms_norm_backward_weight(const Context& context, const RmsNormBackwardWeigh
         const int64_t t1 = smaller(t0 + kRowBlock, x.rows);
         V sum{};
         for (int64_t t = t0; t < t1; ++t) {
-          const V product = load_lanes(dy.data + t * dy.stride + c, lanes) * load_lanes(x.data + t * x.stride + c, lanes);
+          const V product =
+              load_lanes(dy.data + t * dy.stride + c, lanes) * load_lanes(x.data + t * x.stride + c, lanes);
           sum = fma(product, broadcast(rstd[t]), sum);
         }
         total += sum;

@@ -1,7 +1,8 @@
+#include "kernels/reference.h"
+
 #include <cmath>
 
 #include "kernels/level.h"
-#include "kernels/reference.h"
 
 namespace inlaid::kernels::reference {
 
@@ -13,7 +14,8 @@ void rms_norm_forward(const Context&, const RmsNormForwardArgs& args) {
       double sum = 0;
       for (int64_t c = 0; c < x.columns; ++c) sum += double{x[t][c]} * x[t][c];
       const double r = 1 / std::sqrt(sum / static_cast<double>(x.columns) + args.eps);
-      for (int64_t c = 0; c < x.columns; ++c) y[t][c] = static_cast<T>(x[t][c] * r * weight_at(args.weight, 0, c));
+      for (int64_t c = 0; c < x.columns; ++c)
+        y[t][c] = static_cast<T>(x[t][c] * r * weight_at(args.weight, 0, c));
       rstd[t] = static_cast<T>(r);
     }
   });
@@ -26,7 +28,8 @@ void rms_norm_backward_input(const Context&, const RmsNormBackwardInputArgs& arg
     for (int64_t t = 0; t < x.rows; ++t) {
       const double r = rstd[t];
       double dot = 0;
-      for (int64_t c = 0; c < x.columns; ++c) dot += double{dy[t][c]} * weight_at(args.weight, 0, c) * x[t][c];
+      for (int64_t c = 0; c < x.columns; ++c)
+        dot += double{dy[t][c]} * weight_at(args.weight, 0, c) * x[t][c];
       const double shift = r * r * dot / static_cast<double>(x.columns);
       for (int64_t c = 0; c < x.columns; ++c) {
         const double g = r * (dy[t][c] * weight_at(args.weight, 0, c) - x[t][c] * shift);

@@ -12,8 +12,13 @@ const Shape kShapes[] = {{1, 1}, {3, 7}, {70, 64}, {5, 576}, {130, 33}, {2, 1100
 template <typename T>
 struct Problem {
   Problem(Shape s, int64_t gap)
-      : x(s.rows, s.columns, gap), y(s.rows, s.columns, gap), dy(s.rows, s.columns, gap), dx(s.rows, s.columns, gap),
-        weight(1, s.columns), dweight(1, s.columns), rstd(1, s.rows) {
+      : x(s.rows, s.columns, gap),
+        y(s.rows, s.columns, gap),
+        dy(s.rows, s.columns, gap),
+        dx(s.rows, s.columns, gap),
+        weight(1, s.columns),
+        dweight(1, s.columns),
+        rstd(1, s.rows) {
     std::mt19937 random(3);
     x.fill(random), dy.fill(random), dx.fill(random), weight.fill(random), dweight.fill(random);
   }
@@ -22,9 +27,11 @@ struct Problem {
     table.rms_norm_forward(Call(executor), {x.view(), weight_view(), y.view(), rstd.flat(), 1e-5});
   }
   void backward(const KernelTable& table, const Executor& executor, bool accumulate) {
-    table.rms_norm_backward_input(Call(executor), {dy.view(), x.view(), weight_view(), rstd.flat(), dx.view(), accumulate});
+    table.rms_norm_backward_input(Call(executor),
+                                  {dy.view(), x.view(), weight_view(), rstd.flat(), dx.view(), accumulate});
     const RmsNormBackwardWeightArgs args{dy.view(), x.view(), rstd.flat(), dweight.flat()};
-    table.rms_norm_backward_weight(Call(executor, table.rms_norm_backward_weight_workspace(args, executor.threads)), args);
+    table.rms_norm_backward_weight(
+        Call(executor, table.rms_norm_backward_weight_workspace(args, executor.threads)), args);
   }
 
   Matrix<T> x, y, dy, dx, weight, dweight, rstd;
@@ -35,7 +42,8 @@ TEST(RmsNormTest, CpuEqualsReference) {
   for (const KernelTable* table : cpu_tables()) {
     for (const Shape& shape : kShapes) {
       for (bool accumulate : {false, true}) {
-        SCOPED_TRACE(std::string(table->name) + " " + std::to_string(shape.rows) + " x " + std::to_string(shape.columns));
+        SCOPED_TRACE(std::string(table->name) + " " + std::to_string(shape.rows) + " x " +
+                     std::to_string(shape.columns));
         Problem<float> got(shape, 3);
         Problem<double> want(shape, 0);
         got.forward(*table, serial_executor());
@@ -94,7 +102,8 @@ TEST(RmsNormTest, BitsDoNotDependOnThreadsOrOtherRows) {
       Problem<float> got({150, 300}, 0);
       got.forward(*table, executor);
       got.backward(*table, executor, true);
-      EXPECT_TRUE(got.y.same_bits(want.y) && got.dx.same_bits(want.dx) && got.dweight.same_bits(want.dweight));
+      EXPECT_TRUE(got.y.same_bits(want.y) && got.dx.same_bits(want.dx) &&
+                  got.dweight.same_bits(want.dweight));
     });
     Problem<float> alone({1, 300}, 0);
     std::copy_n(want.x[149], 300, alone.x[0]);

@@ -1,9 +1,9 @@
-// Rotary position embedding (arXiv 2104.09864) with half-split pairs: feature i of a head turns with feature i + D/2 by the angle
-// position * inv_freq[i]. The table is made once per micro-batch and used by every layer, forward and backward.
+// Rotary position embedding (arXiv 2104.09864) with half-split pairs: feature i of a head turns with feature
+// i + D/2 by the angle position * inv_freq[i]. The table is made once per micro-batch and used by every
+// layer, forward and backward.
 //
-// Numerics: the angle is computed in f64, since position * frequency loses up to log2(position) bits in f32. Turning is one
-// product and one fused multiply-add per element.
-// Tested by rotary_test.cc.
+// Numerics: the angle is computed in f64, since position * frequency loses up to log2(position) bits in f32.
+// Turning is one product and one fused multiply-add per element. Tested by rotary_test.cc.
 #include <cmath>
 
 #include "kernels/level.h"
@@ -39,7 +39,8 @@ void rotary(const Context& context, const RotaryArgs& args) {
         float* low = x.data + t * x.stride + h * 2 * half;
         float* high = low + half;
         along(0, half, [&](int64_t i, auto lanes) {
-          const V a = load_lanes(low + i, lanes), b = load_lanes(high + i, lanes), c = load_lanes(ct + i, lanes);
+          const V a = load_lanes(low + i, lanes), b = load_lanes(high + i, lanes),
+                  c = load_lanes(ct + i, lanes);
           V s = load_lanes(st + i, lanes);
           if (args.inverse) s = -s;
           store_lanes(low + i, fma(b, -s, a * c), lanes);

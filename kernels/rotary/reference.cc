@@ -1,7 +1,8 @@
+#include "kernels/reference.h"
+
 #include <cmath>
 
 #include "kernels/level.h"
-#include "kernels/reference.h"
 
 namespace inlaid::kernels::reference {
 

@@ -8,7 +8,8 @@ struct Tables {
   Tables(const std::vector<int32_t>& positions, int64_t half, double scale, const KernelTable& table)
       : cosine(static_cast<int64_t>(positions.size()), half, 1), sine(cosine) {
     Matrix<double> inv_freq(1, half);
-    for (int64_t i = 0; i < half; ++i) inv_freq[0][i] = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(half));
+    for (int64_t i = 0; i < half; ++i)
+      inv_freq[0][i] = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(half));
     const Matrix<int32_t> at(positions);
     table.rotary_table(serial(), {at.flat(), inv_freq.flat(), cosine.view(), sine.view(), scale});
   }
@@ -21,7 +22,8 @@ TEST(RotaryTest, TableIsTheClosedForm) {
     const Tables<float> got(positions, 5, 1.5, *table);
     for (int64_t t = 0; t < 5; ++t) {
       for (int64_t i = 0; i < 5; ++i) {
-        const double angle = positions[static_cast<size_t>(t)] * std::pow(10000.0, -static_cast<double>(i) / 5);
+        const double angle =
+            positions[static_cast<size_t>(t)] * std::pow(10000.0, -static_cast<double>(i) / 5);
         EXPECT_NEAR(got.cosine[t][i], 1.5 * std::cos(angle), 1e-6) << t << ", " << i;
         EXPECT_NEAR(got.sine[t][i], 1.5 * std::sin(angle), 1e-6) << t << ", " << i;
       }

@@ -1,7 +1,7 @@
 // Moving and adding rows: gather, scatter, add, column sums. All memory bound.
 //
-// Numerics of sum_rows: each column on its own; blocks of 64 rows in ascending order, then the blocks, in f32.
-// Tested by rows_test.cc.
+// Numerics of sum_rows: each column on its own; blocks of 64 rows in ascending order, then the blocks, in
+// f32. Tested by rows_test.cc.
 #include <cstring>
 
 #include "kernels/level.h"
@@ -14,7 +14,8 @@ void gather_rows(const Context& context, const GatherRowsArgs& args) {
   const int32_t* index = static_cast<const int32_t*>(args.index.data);
   for_rows(context, y, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      std::memcpy(y.data + r * y.stride, x.data + index[r] * x.stride, static_cast<size_t>(y.columns) * sizeof(float));
+      std::memcpy(y.data + r * y.stride, x.data + index[r] * x.stride,
+                  static_cast<size_t>(y.columns) * sizeof(float));
     }
   });
 }
@@ -27,7 +28,8 @@ void scatter_rows(const Context& context, const ScatterRowsArgs& args) {
     for (int64_t t = begin; t < end; ++t) std::memset(y.data + t * y.stride, 0, bytes);
   });
   for_rows(context, x, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) std::memcpy(y.data + index[r] * y.stride, x.data + r * x.stride, bytes);
+    for (int64_t r = begin; r < end; ++r)
+      std::memcpy(y.data + index[r] * y.stride, x.data + r * x.stride, bytes);
   });
 }
 
@@ -36,7 +38,8 @@ void add(const Context& context, const AddArgs& args) {
   for_blocks(context, y, [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     for (int64_t r = r0; r < r1; ++r) {
       along(c0, c1, [&](int64_t c, auto lanes) {
-        const V sum = load_lanes(a.data + r * a.stride + c, lanes) + load_lanes(b.data + r * b.stride + c, lanes);
+        const V sum =
+            load_lanes(a.data + r * a.stride + c, lanes) + load_lanes(b.data + r * b.stride + c, lanes);
         store_lanes(y.data + r * y.stride + c, sum, lanes);
       });
     }

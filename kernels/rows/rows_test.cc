@@ -70,7 +70,8 @@ TEST(RowsTest, SumsColumnsInAFixedOrder) {
         EXPECT_NEAR(want[0][0], first, 1e-12 * static_cast<double>(rows));
         Matrix<float> one = start;
         table->sum_rows(serial(), {x.view(), one.flat()});
-        expect_close(one, want, 3e-8 * static_cast<double>(rows) + 3e-7, table->name);  // sums of terms of order 1
+        expect_close(one, want, 3e-8 * static_cast<double>(rows) + 3e-7,
+                     table->name);  // sums of terms of order 1
         with_threads([&](const Executor& executor) {
           Matrix<float> got = start;
           const SumRowsArgs args{x.view(), got.flat()};

@@ -1,12 +1,13 @@
 // Exponential, logarithm, logistic function and normal distribution on vectors.
 //
-// exp: n = round(x / ln 2), r = x - n ln 2 in two pieces, a polynomial for exp(r) on |r| <= ln 2 / 2 (Cephes, expf.c, S. Moshier),
-// then a scaling by 2^n. At most 2 units in the last place over the whole range. exp(-inf) = 0, results that would be smaller
-// than the least normal number (x < -87.33) are 0, so no later kernel meets denormals; +inf above 88.72; NaN stays NaN.
+// exp: n = round(x / ln 2), r = x - n ln 2 in two pieces, a polynomial for exp(r) on |r| <= ln 2 / 2 (Cephes,
+// expf.c, S. Moshier), then a scaling by 2^n. At most 2 units in the last place over the whole range.
+// exp(-inf) = 0, results that would be smaller than the least normal number (x < -87.33) are 0, so no later
+// kernel meets denormals; +inf above 88.72; NaN stays NaN.
 //
-// normal: Phi(x) = erfc(-x / sqrt 2) / 2. For z >= 0, erfc(z) = exp(-z^2) t P(t) with t = 2 / (2 + z); P has degree 8 and was
-// fitted to the relative error (4.2e-8) for z <= 9.4, beyond which erfc is 0 in f32. Because the tail is computed and not
-// 1 - erf, Phi keeps its relative precision for negative x.
+// normal: Phi(x) = erfc(-x / sqrt 2) / 2. For z >= 0, erfc(z) = exp(-z^2) t P(t) with t = 2 / (2 + z); P has
+// degree 8 and was fitted to the relative error (4.2e-8) for z <= 9.4, beyond which erfc is 0 in f32. Because
+// the tail is computed and not 1 - erf, Phi keeps its relative precision for negative x.
 #ifndef INLAID_KERNELS_SIMD_MATH_H_
 #define INLAID_KERNELS_SIMD_MATH_H_
 
@@ -16,7 +17,8 @@ namespace inlaid::kernels::INLAID_LEVEL {
 
 INLAID_INLINE V exp(V x) {
   x = min(broadcast(89.0f), x);
-  const V magic = broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits
+  const V magic =
+      broadcast(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits
   const V shifted = fma(x, broadcast(1.44269504088896341f), magic);
   const V n = shifted - magic;
   V r = fma(n, broadcast(-0.693359375f), x);
@@ -34,12 +36,14 @@ INLAID_INLINE V exp(V x) {
   // In two factors, because 2^128 alone is not representable.
   const I exponent = reinterpret_cast<I>(shifted) - reinterpret_cast<I>(magic);
   const I half = exponent >> 1;
-  const V scaled = p * reinterpret_cast<V>((half + 127) << 23) * reinterpret_cast<V>((exponent - half + 127) << 23);
+  const V scaled =
+      p * reinterpret_cast<V>((half + 127) << 23) * reinterpret_cast<V>((exponent - half + 127) << 23);
 #endif
   return x < -87.33654f ? V{} : scaled;
 }
 
-// Natural logarithm of x >= 0 (Cephes, logf.c): at most 2 units in the last place; log(0) = -inf. Denormals count as 0.
+// Natural logarithm of x >= 0 (Cephes, logf.c): at most 2 units in the last place; log(0) = -inf. Denormals
+// count as 0.
 INLAID_INLINE V log(V x) {
   // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
   const I bits = reinterpret_cast<I>(x) - 0x3F3504F3;
@@ -63,7 +67,9 @@ INLAID_INLINE V log(V x) {
 }
 
 // 1 / (1 + exp(-x)).
-INLAID_INLINE V sigmoid(V x) { return 1.0f / (1.0f + exp(-x)); }
+INLAID_INLINE V sigmoid(V x) {
+  return 1.0f / (1.0f + exp(-x));
+}
 
 // cumulative = Phi(x), density = exp(-x^2 / 2) / sqrt(2 pi).
 INLAID_INLINE void normal(V x, V& cumulative, V& density) {

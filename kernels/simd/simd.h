@@ -1,9 +1,11 @@
-// One vector type of the width that the file is compiled for, so that a kernel is written once and compiled at every level.
+// One vector type of the width that the file is compiled for, so that a kernel is written once and compiled
+// at every level.
 //
-// A file that includes this is compiled several times with INLAID_LEVEL = portable, avx2 or avx512 (see CMakeLists.txt) and the
-// matching compiler flags. V is a GCC vector, so + - * / and comparisons are plain operators; a comparison gives an I of 0 and
-// -1, and `mask ? a : b` chooses lane by lane. Everything is static and forced inline, inside the level's namespace: no symbol
-// compiled for a newer processor can be picked by the linker for an older one (kernels/level_symbols_test.cmake checks it).
+// A file that includes this is compiled several times with INLAID_LEVEL = portable, avx2 or avx512 (see
+// CMakeLists.txt) and the matching compiler flags. V is a GCC vector, so + - * / and comparisons are plain
+// operators; a comparison gives an I of 0 and -1, and `mask ? a : b` chooses lane by lane. Everything is
+// static and forced inline, inside the level's namespace: no symbol compiled for a newer processor can be
+// picked by the linker for an older one (kernels/level_symbols_test.cmake checks it).
 //
 // Tested by simd_test.cc and by every kernel's test.
 #ifndef INLAID_KERNELS_SIMD_SIMD_H_
@@ -40,10 +42,18 @@ typedef int32_t IUnaligned __attribute__((vector_size(kVectorBytes), aligned(4),
 constexpr __mmask16 kAll = 0xFFFF;
 #endif
 
-INLAID_INLINE V broadcast(float x) { return x - V{}; }
-INLAID_INLINE I broadcast_int(int32_t x) { return x - I{}; }
-INLAID_INLINE V load(const float* p) { return *reinterpret_cast<const VUnaligned*>(p); }
-INLAID_INLINE void store(float* p, V x) { *reinterpret_cast<VUnaligned*>(p) = x; }
+INLAID_INLINE V broadcast(float x) {
+  return x - V{};
+}
+INLAID_INLINE I broadcast_int(int32_t x) {
+  return x - I{};
+}
+INLAID_INLINE V load(const float* p) {
+  return *reinterpret_cast<const VUnaligned*>(p);
+}
+INLAID_INLINE void store(float* p, V x) {
+  *reinterpret_cast<VUnaligned*>(p) = x;
+}
 
 // 0, 1, 2, ...
 INLAID_INLINE I lane_index() {
@@ -57,7 +67,8 @@ INLAID_INLINE V load_first(const float* p, int64_t n) {
 #if defined(__AVX512F__)
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
 #elif defined(__AVX2__)
-  return _mm256_maskload_ps(p, reinterpret_cast<__m256i>(lane_index() < broadcast_int(static_cast<int32_t>(n))));
+  return _mm256_maskload_ps(p,
+                            reinterpret_cast<__m256i>(lane_index() < broadcast_int(static_cast<int32_t>(n))));
 #else
   V x{};
   for (int i = 0; i < n; ++i) x[i] = p[i];
@@ -141,7 +152,8 @@ INLAID_INLINE float reduce_max(V x) {
   return best;
 }
 
-// Swaps the off-diagonal S x S corners of each 2S x 2S square of lanes in the row pair (a, b): one step of a transposition.
+// Swaps the off-diagonal S x S corners of each 2S x 2S square of lanes in the row pair (a, b): one step of a
+// transposition.
 template <int S>
 INLAID_INLINE void exchange(V a, V b, V& low, V& high) {
   I take_low{}, take_high{};
@@ -164,7 +176,9 @@ INLAID_INLINE void transpose_step(V (&rows)[kLanes]) {
   }
 }
 // rows[i][j] becomes rows[j][i].
-INLAID_INLINE void transpose_square(V (&rows)[kLanes]) { transpose_step<1>(rows); }
+INLAID_INLINE void transpose_square(V (&rows)[kLanes]) {
+  transpose_step<1>(rows);
+}
 
 template <int S>
 INLAID_INLINE void sum_step(V (&rows)[kLanes]) {
@@ -178,7 +192,8 @@ INLAID_INLINE void sum_step(V (&rows)[kLanes]) {
     sum_step<2 * S>(rows);
   }
 }
-// Lane i of the result is the sum of the lanes of rows[i]: kLanes horizontal sums for three instructions each.
+// Lane i of the result is the sum of the lanes of rows[i]: kLanes horizontal sums for three instructions
+// each.
 INLAID_INLINE V sum_each(V (&rows)[kLanes]) {
   sum_step<1>(rows);
   return rows[0];

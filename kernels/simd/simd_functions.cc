@@ -16,9 +16,15 @@ V cumulative_only(V x) {
   normal(x, cumulative, density);
   return cumulative;
 }
-V exp_of(V x) { return exp(x); }
-V log_of(V x) { return log(x); }
-V sigmoid_of(V x) { return sigmoid(x); }
+V exp_of(V x) {
+  return exp(x);
+}
+V log_of(V x) {
+  return log(x);
+}
+V sigmoid_of(V x) {
+  return sigmoid(x);
+}
 
 void read_rows(const float* square, V (&rows)[kLanes]) {
   for (int i = 0; i < kLanes; ++i) rows[i] = load(square + i * kLanes);
@@ -34,9 +40,15 @@ void sum_each_of(const float* square, float* sums) {
   read_rows(square, rows);
   store(sums, sum_each(rows));
 }
-float reduce_add_of(const float* lanes) { return reduce_add(load(lanes)); }
-float reduce_max_of(const float* lanes) { return reduce_max(load(lanes)); }
-void copy_first(const float* x, float* y, int64_t n) { store_first(y, load_first(x, n), n); }
+float reduce_add_of(const float* lanes) {
+  return reduce_add(load(lanes));
+}
+float reduce_max_of(const float* lanes) {
+  return reduce_max(load(lanes));
+}
+void copy_first(const float* x, float* y, int64_t n) {
+  store_first(y, load_first(x, n), n);
+}
 
 }  // namespace
 

@@ -79,13 +79,15 @@ TEST(SimdTest, Logarithm) {
 
 TEST(SimdTest, SigmoidAndNormal) {
   for (const SimdFunctions& level : levels()) {
-    EXPECT_LE(worst_ulps(level.sigmoid, range(-80, 80, 10007), [](double x) { return 1 / (1 + std::exp(-x)); }), 4);
+    EXPECT_LE(
+        worst_ulps(level.sigmoid, range(-80, 80, 10007), [](double x) { return 1 / (1 + std::exp(-x)); }), 4);
     EXPECT_EQ(at(level.sigmoid, -INFINITY), 0);
     EXPECT_EQ(at(level.sigmoid, INFINITY), 1);
     EXPECT_TRUE(std::isnan(at(level.sigmoid, NAN)));
     const auto cumulative = [](double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); };
     EXPECT_LE(worst_ulps(level.cumulative, range(-1, 10, 10007), cumulative), 6);
-    EXPECT_LE(worst_ulps(level.cumulative, range(-5, -1, 10007), cumulative), 25);  // x^2 / 2 is rounded before exp
+    EXPECT_LE(worst_ulps(level.cumulative, range(-5, -1, 10007), cumulative),
+              25);  // x^2 / 2 is rounded before exp
     EXPECT_EQ(at(level.cumulative, -40), 0);
     EXPECT_TRUE(std::isnan(at(level.cumulative, NAN)));
   }
@@ -104,7 +106,8 @@ TEST(SimdTest, LanesInOrder) {
     }
     level.transpose(square.data());
     for (int64_t r = 0; r < n; ++r) {
-      for (int64_t c = 0; c < n; ++c) EXPECT_EQ(square[static_cast<size_t>(r * n + c)], static_cast<float>(c * n + r));
+      for (int64_t c = 0; c < n; ++c)
+        EXPECT_EQ(square[static_cast<size_t>(r * n + c)], static_cast<float>(c * n + r));
     }
     for (int64_t count = 1; count <= n; ++count) {
       std::vector<float> to(static_cast<size_t>(n + 1), -1.0f);
