@@ -1,5 +1,7 @@
 #include "sdk/base/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -19,10 +21,21 @@ uint64_t rounded(uint64_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
+constexpr uint64_t kLargePage = uint64_t{2} << 20;
+constexpr uint64_t kLargeRegion = uint64_t{32} << 20;  // the rounding to whole large pages is then small
+
 class DefaultAllocator : public SystemAllocator {
  public:
   constexpr ~DefaultAllocator() override {}
-  void* allocate(uint64_t bytes, uint64_t align) override { return std::aligned_alloc(align, bytes); }
+  void* allocate(uint64_t bytes, uint64_t align) override {
+    if (bytes < kLargeRegion) return std::aligned_alloc(align, bytes);
+    // Arenas are streamed from end to end: on pages of 2 MiB that costs far fewer address translations. The system may
+    // ignore the advice.
+    const uint64_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
+    void* memory = std::aligned_alloc(kLargePage, whole);
+    if (memory != nullptr) madvise(memory, whole, MADV_HUGEPAGE);
+    return memory;
+  }
   void release(void* memory, uint64_t) override { std::free(memory); }
 };
 

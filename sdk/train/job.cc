@@ -152,6 +152,7 @@ autograd::Capacity job_capacity(const config::Config& config, const std::shared_
 }
 
 std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::Config& config) {
+  config.check_job();
   check_quotas(*runtime, config);
   std::shared_ptr<Job> job(new Job());
   job->config_ = config;

@@ -44,6 +44,7 @@ uint64_t weight_bytes(const nn::ParameterSet& parameters) {
 }
 
 Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
+  config.check_job();
   const models::LoadOptions options = load_options(runtime->files, config);
   const std::shared_ptr<models::Model> model =
       config.has("model.path") ? models::Model::outline(runtime, config.text("model.path"), options)
