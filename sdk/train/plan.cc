@@ -44,7 +44,10 @@ uint64_t weight_bytes(const nn::ParameterSet& parameters) {
 }
 
 Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
-  config.check_job();
+  // Without data.train the plan is that of a host that brings its own batches.
+  if (!config.has("model.path") && !config.has("model.config")) {
+    fail(Code::kInvalidArgument, "model.path or model.config is missing: there is nothing to plan");
+  }
   const models::LoadOptions options = load_options(runtime->files, config);
   const std::shared_ptr<models::Model> model =
       config.has("model.path") ? models::Model::outline(runtime, config.text("model.path"), options)
