@@ -3,7 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
+
+#include "sdk/base/error.h"
 
 namespace inlaid {
 namespace {
@@ -17,6 +20,25 @@ int processors() {
 }
 
 }  // namespace
+
+BackgroundThreads::~BackgroundThreads() {
+  for (std::thread& thread : threads_) {
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();
+    } else {
+      thread.join();
+    }
+  }
+}
+
+void BackgroundThreads::start(std::function<void()> body) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  try {
+    threads_.emplace_back(std::move(body));
+  } catch (const std::system_error& e) {
+    fail(Code::kResourceExhausted, "no thread could be started for a run: ", e.what());
+  }
+}
 
 Runtime::Runtime(int threads, uint64_t memory_limit, SystemAllocator& allocator, FileSystem& files, Log log,
                  const kernels::KernelTable& table)

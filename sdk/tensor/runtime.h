@@ -3,7 +3,11 @@
 #ifndef INLAID_SDK_TENSOR_RUNTIME_H_
 #define INLAID_SDK_TENSOR_RUNTIME_H_
 
+#include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include "kernels/kernels.h"
 #include "sdk/base/file_system.h"
@@ -12,6 +16,19 @@
 #include "sdk/base/thread_pool.h"
 
 namespace inlaid {
+
+// Threads of background runs. They are joined when the runtime dies; a run that drops the last reference to its runtime, on its
+// own thread, is detached instead, because a thread cannot join itself.
+class BackgroundThreads {
+ public:
+  ~BackgroundThreads();
+  // kResourceExhausted if no thread can start.
+  void start(std::function<void()> body);
+
+ private:
+  std::mutex mutex_;
+  std::list<std::thread> threads_;
+};
 
 struct Runtime {
   // threads 0 = one per processor. memory_limit 0 = none. `allocator` and `files` must outlive the runtime.
@@ -23,6 +40,7 @@ struct Runtime {
   std::shared_ptr<MemoryAccount> memory;
   FileSystem& files;
   Log log;
+  BackgroundThreads background;  // last: its threads use the members above
 };
 
 }  // namespace inlaid
