@@ -35,11 +35,13 @@ std::string altered(std::string_view text) {
       continue;
     }
     size_t length = 1;
-    while (at + length < text.size() && (static_cast<unsigned char>(text[at + length]) & 0xC0) == 0x80) ++length;
+    while (at + length < text.size() && (static_cast<unsigned char>(text[at + length]) & 0xC0) == 0x80)
+      ++length;
     if (length == 1) {
       out[at] = next_in_class(text[at]);
     } else {
-      // The neighbour of a code point differs in the last bit of its last byte. White space is left alone, and not made.
+      // The neighbour of a code point differs in the last bit of its last byte. White space is left alone,
+      // and not made.
       std::string other(text.substr(at, length));
       other.back() = static_cast<char>(other.back() ^ 1);
       const auto is_space = [](std::string_view c) { return trimmed(c).first == trimmed(c).second; };

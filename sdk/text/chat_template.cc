@@ -28,8 +28,8 @@ void check_messages(const Json& messages, const std::string& what) {
   }
 }
 
-// As transformers does: a reasoning under any of its three names is also given as 'reasoning_content', which most
-// templates read, and as 'thinking'.
+// As transformers does: a reasoning under any of its three names is also given as 'reasoning_content', which
+// most templates read, and as 'thinking'.
 void name_reasoning(Json& messages) {
   for (Json& message : messages) {
     for (const char* key : {"reasoning_content", "thinking", "reasoning"}) {
@@ -45,7 +45,9 @@ void name_reasoning(Json& messages) {
 
 }  // namespace
 
-ChatTemplate::State::~State() { inlaid_text_template_free(handle); }
+ChatTemplate::State::~State() {
+  inlaid_text_template_free(handle);
+}
 
 Conversation::Conversation(const Template& chat_template, const Json& messages, const Json& extra)
     : template_(chat_template), messages_(messages), variables_(chat_template.special_tokens) {
@@ -67,23 +69,21 @@ Conversation::Conversation(const Template& chat_template, const Json& messages, 
   now_ = std::chrono::duration_cast<std::chrono::seconds>(since_epoch).count();
 }
 
-std::string Conversation::render(const Json& messages, bool add_generation_prompt, GenerationMarks marks) const {
+std::string Conversation::render(const Json& messages, bool add_generation_prompt,
+                                 GenerationMarks marks) const {
   Json variables = variables_;
   variables["messages"] = messages;
   variables["add_generation_prompt"] = add_generation_prompt;
   const std::string text = to_text(variables);
   if (text.size() > kMaxVariables) {
-    fail(Code::kInvalidArgument, template_.what, ": a conversation of ", text.size(), " bytes is over the limit of ",
-         kMaxVariables);
+    fail(Code::kInvalidArgument, template_.what, ": a conversation of ", text.size(),
+         " bytes is over the limit of ", kMaxVariables);
   }
   RustBytes error;
   RustBytes out;
-  int32_t code = 0;
-  on_own_stack([&] {
-    code = inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin, marks.end,
-                                       out.out(), error.out());
-  });
-  check_rust(code, error, template_.what);
+  check_rust(inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin,
+                                         marks.end, out.out(), error.out()),
+             error, template_.what);
   return std::string(out.view());
 }
 
@@ -97,7 +97,8 @@ ChatTemplate::~ChatTemplate() = default;
 std::shared_ptr<const ChatTemplate> ChatTemplate::compile(std::string source, Json special_tokens,
                                                           std::string_view what) {
   if (source.size() > kMaxSource) {
-    fail(Code::kInvalidArgument, what, ": a template of ", source.size(), " bytes is over the limit of ", kMaxSource);
+    fail(Code::kInvalidArgument, what, ": a template of ", source.size(), " bytes is over the limit of ",
+         kMaxSource);
   }
   if (special_tokens.is_null()) special_tokens = Json::object();
   if (!special_tokens.is_object()) fail(Code::kInvalidArgument, what, ": special tokens must be an object");
@@ -117,15 +118,23 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::compile(std::string source, Js
 }
 
 std::string ChatTemplate::render(const Json& messages, bool add_generation_prompt, const Json& extra) const {
-  const Conversation conversation(*state_, messages, extra);
-  return conversation.render(conversation.messages(), add_generation_prompt);
+  std::string result;
+  on_own_stack([&] {
+    const Conversation conversation(*state_, messages, extra);
+    result = conversation.render(conversation.messages(), add_generation_prompt);
+  });
+  return result;
 }
 
 Rendered ChatTemplate::render_with_spans(const Json& messages, const Json& extra,
                                          const std::vector<std::string>& eos_candidates) const {
-  return find_turns(Conversation(*state_, messages, extra), eos_candidates);
+  Rendered result;
+  on_own_stack([&] { result = find_turns(Conversation(*state_, messages, extra), eos_candidates); });
+  return result;
 }
 
-const std::string& ChatTemplate::source() const { return state_->source; }
+const std::string& ChatTemplate::source() const {
+  return state_->source;
+}
 
 }  // namespace inlaid::text

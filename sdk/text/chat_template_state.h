@@ -21,8 +21,8 @@ struct ChatTemplate::State {
   size_t generation_blocks = 0;  // in the source
 };
 
-// One conversation to be rendered several times: the other variables and the clock are the same in each render, so that
-// a template that shows the time gives equal texts.
+// One conversation to be rendered several times, under on_own_stack (own_stack.h): the other variables and
+// the clock are the same in each render, so that a template that shows the time gives equal texts.
 class Conversation {
  public:
   using Template = ChatTemplate::State;

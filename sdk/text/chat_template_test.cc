@@ -14,16 +14,21 @@ std::string render(const std::string& source, const Json& extra = {}) {
 }
 
 TEST(ChatTemplate, SeesSpecialTokensAndFurtherVariables) {
-  EXPECT_EQ(render("{{ bos_token }}{{ x.y[1] }}{{ messages[0].content }}", {{"x", {{"y", {1, 2}}}}}), "<s>2Hi");
+  EXPECT_EQ(render("{{ bos_token }}{{ x.y[1] }}{{ messages[0].content }}", {{"x", {{"y", {1, 2}}}}}),
+            "<s>2Hi");
   EXPECT_EQ(render("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}"), "TrueTrueFalse");
   EXPECT_EQ(render("{{ eos_token }}", {{"eos_token", "other"}}), "other");
-  EXPECT_EQ(render("{% for k in x %}{{ k }}{% endfor %}", {{"x", {{"z", 1}, {"a", 2}}}}), "za");  // order as written
+  EXPECT_EQ(render("{% for k in x %}{{ k }}{% endfor %}", {{"x", {{"z", 1}, {"a", 2}}}}),
+            "za");  // order as written
 }
 
 TEST(ChatTemplate, ReasoningIsSeenUnderTheNamesThatTemplatesRead) {
-  const auto t = ChatTemplate::compile("{{ messages[0].reasoning_content }},{{ messages[0].thinking }}", {}, "test");
+  const auto t =
+      ChatTemplate::compile("{{ messages[0].reasoning_content }},{{ messages[0].thinking }}", {}, "test");
   EXPECT_EQ(t->render({{{"role", "assistant"}, {"reasoning", "r"}}}, false, {}), "r,r");
-  EXPECT_EQ(t->render({{{"role", "assistant"}, {"thinking", "t"}, {"reasoning_content", nullptr}}}, false, {}), "t,t");
+  EXPECT_EQ(
+      t->render({{{"role", "assistant"}, {"thinking", "t"}, {"reasoning_content", nullptr}}}, false, {}),
+      "t,t");
 }
 
 TEST(ChatTemplate, RefusesTemplatesThatDoNotParse) {
@@ -45,12 +50,16 @@ TEST(ChatTemplate, RefusesTemplatesThatDoNotParse) {
 
 TEST(ChatTemplate, RefusesMessagesOfAnotherShape) {
   const auto t = golden_template("chatml");
-  for (const Json& bad : {Json("x"), Json({1}), Json({{{"content", "x"}}}), Json({{{"role", 1}}}), Json(nullptr)}) {
+  for (const Json& bad :
+       {Json("x"), Json({1}), Json({{{"content", "x"}}}), Json({{{"role", 1}}}), Json(nullptr)}) {
     EXPECT_EQ(error_of([&] { (void)t->render(bad, false, {}); }).code(), Code::kInvalidArgument) << bad;
   }
   EXPECT_EQ(error_of([&] { (void)t->render(kHi, false, {{"messages", 1}}); }).code(), Code::kInvalidArgument);
   EXPECT_EQ(error_of([&] { (void)t->render(kHi, false, Json(1)); }).code(), Code::kInvalidArgument);
-  EXPECT_EQ(error_of([&] { (void)t->render({{{"role", "\xFF"}}}, false, {}); }).code(), Code::kInvalidArgument);
+  EXPECT_EQ(error_of([&] {
+              (void)t->render({{{"role", "\xFF"}}}, false, {});
+            }).code(),
+            Code::kInvalidArgument);
 }
 
 TEST(ChatTemplate, ErrorsOfTemplatesNameLineAndReason) {
@@ -61,7 +70,8 @@ TEST(ChatTemplate, ErrorsOfTemplatesNameLineAndReason) {
 }
 
 TEST(ChatTemplate, StrftimeShowsTheDateOfTheVariable) {
-  const std::string all = "{{ strftime_now('%Y-%m-%d %H:%M:%S %d %b %Y %A %B %a %j %-d %I %p %y %e %% %F %T') }}";
+  const std::string all =
+      "{{ strftime_now('%Y-%m-%d %H:%M:%S %d %b %Y %A %B %a %j %-d %I %p %y %e %% %F %T') }}";
   EXPECT_EQ(render(all, {{"date", "2024-02-29T13:05:09"}}),
             "2024-02-29 13:05:09 29 Feb 2024 Thursday February Thu 060 29 01 PM 24 29 % 2024-02-29 13:05:09");
   EXPECT_EQ(render("{{ strftime_now('%d %b %Y %A') }}", {{"date", "1969-12-31"}}), "31 Dec 1969 Wednesday");
@@ -87,18 +97,23 @@ TEST(ChatTemplate, HostileTemplatesRunOutOfTheirBudget) {
   for (const std::string& source : {
            loop + loop + loop + "{% endfor %}{% endfor %}{% endfor %}",
            loop + loop + "xxxxxxxxxxxxxxxx{% endfor %}{% endfor %}",
-           "{% set ns = namespace(x='aaaaaaaaaaaaaaaa') %}" + loop + "{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
-           "{% set ns = namespace(x='aaaaaaaaaaaaaaaa') %}" + loop + "{% set ns.x = ns.x + ns.x %}{% endfor %}",
-           "{% set ns = namespace(x=[1]) %}" + loop + "{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x | list | length }}",
+           "{% set ns = namespace(x='aaaaaaaaaaaaaaaa') %}" + loop +
+               "{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+           "{% set ns = namespace(x='aaaaaaaaaaaaaaaa') %}" + loop +
+               "{% set ns.x = ns.x + ns.x %}{% endfor %}",
+           "{% set ns = namespace(x=[1]) %}" + loop +
+               "{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x | list | length }}",
            std::string("{{ 'a' * 99999999999 }}"),
            std::string("{{ ('a' * 90000000) * 50 }}"),
            std::string("{{ '%9999999999d' | format(1) }}"),
            std::string("{{ range(10000000000) | list }}"),
-           std::string("{% set ns = namespace(x='a') %}") + loop + "{% set ns.x = ns.x.replace('a', 'aaaaaaaa') %}{% endfor %}",
+           std::string("{% set ns = namespace(x='a') %}") + loop +
+               "{% set ns.x = ns.x.replace('a', 'aaaaaaaa') %}{% endfor %}",
            "{% set x %}" + loop + loop + "xxxxxxxxxxxxxxxx{% endfor %}{% endfor %}{% endset %}",
            std::string("{% macro m(x) %}{{ m(x ~ x) }}{% endmacro %}{{ m('a') }}"),
            std::string("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
-           "{% set ns = namespace(x='a') %}" + loop + "{% set ns.x = [ns.x, ns.x, ns.x] | tojson %}{% endfor %}",
+           "{% set ns = namespace(x='a') %}" + loop +
+               "{% set ns.x = [ns.x, ns.x, ns.x] | tojson %}{% endfor %}",
        }) {
     const Error error = error_of([&] { render(source); });
     EXPECT_TRUE(error.code() == Code::kResourceExhausted || error.code() == Code::kInvalidArgument)
@@ -108,12 +123,14 @@ TEST(ChatTemplate, HostileTemplatesRunOutOfTheirBudget) {
 
 // A value nested as deep as the budget allows is dropped without an overflow of the stack.
 TEST(ChatTemplate, DeeplyNestedValuesDoNotOverflowTheStack) {
-  const std::string nest = "{% set ns = namespace(x=[]) %}{% for i in range(100000) %}{% set ns.x = [ns.x] %}{% endfor %}";
+  const std::string nest =
+      "{% set ns = namespace(x=[]) %}{% for i in range(100000) %}{% set ns.x = [ns.x] %}{% endfor %}";
   EXPECT_EQ(render(nest + "ok"), "ok");
   const std::string deeper = "{% set ns = namespace(x=[]) %}" + std::string("{% for j in range(90) %}") +
                              "{% for i in range(100000) %}{% set ns.x = [ns.x] %}{% endfor %}{% endfor %}";
   EXPECT_EQ(error_of([&] { render(deeper); }).code(), Code::kResourceExhausted);
-  EXPECT_NE(error_of([&] { render(nest + "{{ ns.x | tojson }}"); }).message().find("nested"), std::string::npos);
+  EXPECT_NE(error_of([&] { render(nest + "{{ ns.x | tojson }}"); }).message().find("nested"),
+            std::string::npos);
   EXPECT_EQ(error_of([&] { render(std::string(100000, '(') + "{{" + std::string(100000, '(')); }).code(),
             Code::kInvalidArgument);
   EXPECT_EQ(error_of([&] { render("{{" + std::string(100000, '[')); }).code(), Code::kInvalidArgument);
@@ -129,15 +146,16 @@ TEST(ChatTemplate, RefusesAConversationThatIsTooLong) {
 }
 
 TEST(ChatTemplate, HasNoAccessToAnythingElse) {
-  for (const char* source : {"{% include 'x' %}", "{% import 'x' as y %}", "{% extends 'x' %}", "{{ debug() }}",
-                             "{{ ''.__class__.__mro__ }}", "{{ self.x }}"}) {
+  for (const char* source : {"{% include 'x' %}", "{% import 'x' as y %}", "{% extends 'x' %}",
+                             "{{ debug() }}", "{{ ''.__class__.__mro__ }}", "{{ self.x }}"}) {
     EXPECT_EQ(error_of([&] { render(source); }).code(), Code::kInvalidArgument) << source;
   }
 }
 
 TEST(ChatTemplate, EightThreadsRenderAlike) {
   const auto t = golden_template("qwen3_like");
-  const Json messages = {{{"role", "user"}, {"content", "q"}}, {{"role", "assistant"}, {"content", "<think>\nt\n</think>\n\na"}}};
+  const Json messages = {{{"role", "user"}, {"content", "q"}},
+                         {{"role", "assistant"}, {"content", "<think>\nt\n</think>\n\na"}}};
   const std::string expected = t->render(messages, true, {});
   std::vector<std::thread> threads;
   for (int n = 0; n < 8; ++n) {

@@ -29,7 +29,8 @@ TEST(DecodeStream, EqualsTheWholeDecodeOfEveryGoldenText) {
   }
 }
 
-// Ids at random make broken characters, runs of byte tokens that are no UTF-8, and special tokens in the middle of them.
+// Ids at random make broken characters, runs of byte tokens that are no UTF-8, and special tokens in the
+// middle of them.
 TEST(DecodeStream, EqualsTheWholeDecodeOfRandomIds) {
   std::mt19937 random(7);
   for (const char* name : {"byte_bpe", "llama3_like", "byte_fallback", "word_piece", "unigram"}) {
@@ -87,7 +88,8 @@ TEST(DecodeStream, ADecoderThatLooksBackWaitsForTheEnd) {
   Json file = parse_json(golden_file("tokenizers/byte_fallback.json"), "file");
   file["decoder"] = {{"type", "Sequence"},
                      {"decoders",
-                      {{{"type", "Fuse"}}, {{"type", "Replace"}, {"pattern", {{"String", "\u2581th"}}}, {"content", "TH"}}}}};
+                      {{{"type", "Fuse"}},
+                       {{"type", "Replace"}, {"pattern", {{"String", "\u2581th"}}}, {"content", "TH"}}}}};
   const auto t = Tokenizer::from_json(to_text(file), "file");
   const std::vector<int32_t> ids = t->encode("say the word then", false).ids;
   EXPECT_NE(t->decode(ids, false).find("TH"), std::string::npos);

@@ -1,4 +1,5 @@
-// Equality with the oracle packages (tokenizers, Jinja2 as transformers sets it up): tests/golden/text/make.py.
+// Equality with the oracle packages (tokenizers, Jinja2 as transformers sets it up):
+// tests/golden/text/make.py.
 #include "sdk/text/testing.h"
 
 namespace inlaid::text {

@@ -40,8 +40,8 @@ size_t space_at(std::string_view text) {
   if (first == 0xC2 && (byte(1) == 0x85 || byte(1) == 0xA0)) return 2;
   const unsigned rest = byte(1) << 8 | byte(2);
   if (first == 0xE1 && rest == 0x9A80) return 3;
-  if (first == 0xE2 && ((rest >= 0x8080 && rest <= 0x808A) || rest == 0x80A8 || rest == 0x80A9 || rest == 0x80AF ||
-                        rest == 0x819F)) {
+  if (first == 0xE2 && ((rest >= 0x8080 && rest <= 0x808A) || rest == 0x80A8 || rest == 0x80A9 ||
+                        rest == 0x80AF || rest == 0x819F)) {
     return 3;
   }
   if (first == 0xE3 && rest == 0x8080) return 3;
@@ -135,7 +135,8 @@ Json Marks::put(const Json& messages, Edges edges, std::optional<size_t> only) {
       const auto [inner_begin, inner_end] = trimmed(text);
       if (edges.skip_blank && inner_begin == inner_end) return;
       const size_t number = owners_.size();
-      if (number >> 4 * kDigitsOfNumber != 0) fail(Code::kInvalidArgument, "too many strings in the messages");
+      if (number >> 4 * kDigitsOfNumber != 0)
+        fail(Code::kInvalidArgument, "too many strings in the messages");
       owners_.push_back({i, content});
       text.insert(edges.inner_end ? inner_end : text.size(), mark(kEnd, number));
       text.insert(edges.inner_begin ? inner_begin : 0, mark(kBegin, number));

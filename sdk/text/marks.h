@@ -1,9 +1,9 @@
 // Marks around the strings of messages, to see where a template writes them.
 //
-// Idea: each string becomes <begin n>string<end n>, the messages are rendered, and the marks are taken out of the result
-// again. When what is left equals the render without marks, the template has treated the strings as opaque, and the places of
-// the marks are the places of the strings. The marks are made of 32 code points of the last private use plane that occur in
-// nothing the render sees. Tested in turn_spans_test.cc.
+// Idea: each string becomes <begin n>string<end n>, the messages are rendered, and the marks are taken out of
+// the result again. When what is left equals the render without marks, the template has treated the strings
+// as opaque, and the places of the marks are the places of the strings. The marks are made of 32 code points
+// of the last private use plane that occur in nothing the render sees. Tested in turn_spans_test.cc.
 #ifndef INLAID_SDK_TEXT_MARKS_H_
 #define INLAID_SDK_TEXT_MARKS_H_
 
@@ -19,16 +19,17 @@
 
 namespace inlaid::text {
 
-// Calls `visit` for every string of a message that an assistant writes: the content (a string, or the texts of its
-// parts), reasoning, names and arguments of tool calls. `content` tells the first kind from the others.
+// Calls `visit` for every string of a message that an assistant writes: the content (a string, or the texts
+// of its parts), reasoning, names and arguments of tool calls. `content` tells the first kind from the
+// others.
 void visit_strings(Json& message, const std::function<void(std::string& text, bool content)>& visit);
 
 // Range of a text without the white space (in Python's sense) at both ends.
 std::pair<size_t, size_t> trimmed(std::string_view text);
 
-// Where marks stand in a string: at its ends, or inside of the white space at its ends. Templates often trim contents; the
-// inner place is right for those. A blank string (nothing but white space) may be left without marks, because many templates
-// test whether a content is empty.
+// Where marks stand in a string: at its ends, or inside of the white space at its ends. Templates often trim
+// contents; the inner place is right for those. A blank string (nothing but white space) may be left without
+// marks, because many templates test whether a content is empty.
 struct Edges {
   bool inner_begin = false, inner_end = false, skip_blank = false;
 };
@@ -50,8 +51,8 @@ class Marks {
   };
   struct Taken {
     std::string text;
-    std::vector<Piece> pieces;                              // in order of begin
-    std::vector<std::pair<size_t, size_t>> generation;      // blocks, in order
+    std::vector<Piece> pieces;                          // in order of begin
+    std::vector<std::pair<size_t, size_t>> generation;  // blocks, in order
   };
   // Takes the marks out. Nothing when they are not in pairs, as after a template that cuts strings.
   std::optional<Taken> take(std::string_view marked) const;

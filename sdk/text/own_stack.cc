@@ -39,7 +39,8 @@ void on_own_stack(const std::function<void()>& body) {
     pthread_attr_destroy(&attributes);
   }
   if (!made) {
-    fail(Code::kResourceExhausted, "cannot start a thread with ", kStack, " bytes of address space for its stack");
+    fail(Code::kResourceExhausted, "cannot start a thread with ", kStack,
+         " bytes of address space for its stack");
   }
   pthread_join(thread, nullptr);
   if (task.thrown) std::rethrow_exception(task.thrown);

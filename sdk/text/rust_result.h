@@ -42,7 +42,9 @@ class RustWords {
   inlaid_text_words words_{nullptr, 0};
 };
 
-inline const uint8_t* data_of(std::string_view text) { return reinterpret_cast<const uint8_t*>(text.data()); }
+inline const uint8_t* data_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t*>(text.data());
+}
 
 // Throws the error of a failed call; `parts` say what it was about.
 template <typename... Parts>

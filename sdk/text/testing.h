@@ -24,13 +24,17 @@ inline std::string golden_file(const std::string& name) {
   return out.str();
 }
 
-inline Json golden(const std::string& name) { return parse_json(golden_file(name), name); }
+inline Json golden(const std::string& name) {
+  return parse_json(golden_file(name), name);
+}
 
 inline std::shared_ptr<const Tokenizer> golden_tokenizer(const std::string& name) {
   return Tokenizer::from_json(golden_file("tokenizers/" + name + ".json"), name);
 }
 
-inline Json special_tokens() { return {{"bos_token", "<s>"}, {"eos_token", "</s>"}}; }
+inline Json special_tokens() {
+  return {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+}
 
 inline std::shared_ptr<const ChatTemplate> golden_template(const std::string& name) {
   return ChatTemplate::compile(golden_file("templates/" + name + ".jinja"), special_tokens(), name);

@@ -12,14 +12,17 @@ constexpr size_t kMaxJson = size_t{256} << 20;
 
 }  // namespace
 
-Tokenizer::State::~State() { inlaid_text_tokenizer_free(handle); }
+Tokenizer::State::~State() {
+  inlaid_text_tokenizer_free(handle);
+}
 
 Tokenizer::Tokenizer() : state_(std::make_unique<State>()) {}
 Tokenizer::~Tokenizer() = default;
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view what) {
   if (json.size() > kMaxJson) {
-    fail(Code::kDataLoss, what, ": a tokenizer.json of ", json.size(), " bytes is over the limit of ", kMaxJson);
+    fail(Code::kDataLoss, what, ": a tokenizer.json of ", json.size(), " bytes is over the limit of ",
+         kMaxJson);
   }
   std::shared_ptr<Tokenizer> result(new Tokenizer());
   State& state = *result->state_;
@@ -27,9 +30,11 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json(std::string_view json, std
   state.json = json;
   RustBytes error;
   int32_t code = 0;
-  on_own_stack([&] { code = inlaid_text_tokenizer_new(data_of(json), json.size(), &state.handle, error.out()); });
+  on_own_stack(
+      [&] { code = inlaid_text_tokenizer_new(data_of(json), json.size(), &state.handle, error.out()); });
   if (code == static_cast<int32_t>(Code::kInvalidArgument) || code == static_cast<int32_t>(Code::kInternal)) {
-    code = static_cast<int32_t>(Code::kDataLoss);  // the file is what is wrong, also where the crate panics over it
+    code = static_cast<int32_t>(
+        Code::kDataLoss);  // the file is what is wrong, also where the crate panics over it
   }
   check_rust(code, error, what, ": not a valid tokenizer.json");
   RustWords ids;
@@ -51,8 +56,8 @@ Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {
   }
   RustBytes error;
   RustWords words;
-  check_rust(inlaid_text_tokenizer_encode(state_->handle, data_of(utf8), utf8.size(), add_special, words.out(),
-                                          error.out()),
+  check_rust(inlaid_text_tokenizer_encode(state_->handle, data_of(utf8), utf8.size(), add_special,
+                                          words.out(), error.out()),
              error, state_->what, ": cannot encode a text of ", utf8.size(), " bytes");
   const std::span<const uint32_t> triples = words.view();
   Encoding result;
@@ -74,12 +79,15 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) c
   RustBytes text;
   // Ids are not negative, so that signed and unsigned words agree.
   const auto* words = reinterpret_cast<const uint32_t*>(ids.data());
-  check_rust(inlaid_text_tokenizer_decode(state_->handle, words, ids.size(), skip_special, text.out(), error.out()),
-             error, state_->what, ": cannot decode ", ids.size(), " ids");
+  check_rust(
+      inlaid_text_tokenizer_decode(state_->handle, words, ids.size(), skip_special, text.out(), error.out()),
+      error, state_->what, ": cannot decode ", ids.size(), " ids");
   return std::string(text.view());
 }
 
-int32_t Tokenizer::vocab_size() const { return static_cast<int32_t>(state_->kinds.size()); }
+int32_t Tokenizer::vocab_size() const {
+  return static_cast<int32_t>(state_->kinds.size());
+}
 
 std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
   RustBytes error;
@@ -93,8 +101,8 @@ std::optional<std::string> Tokenizer::id_to_token(int32_t id) const {
   if (!state_->has(id)) return std::nullopt;
   RustBytes error;
   RustBytes token;
-  check_rust(inlaid_text_id_to_token(state_->handle, static_cast<uint32_t>(id), token.out(), error.out()), error,
-             state_->what);
+  check_rust(inlaid_text_id_to_token(state_->handle, static_cast<uint32_t>(id), token.out(), error.out()),
+             error, state_->what);
   return std::string(token.view());
 }
 
@@ -102,7 +110,9 @@ bool Tokenizer::is_special(int32_t id) const {
   return state_->has(id) && state_->kinds[static_cast<size_t>(id)] == State::Kind::kSpecial;
 }
 
-const std::string& Tokenizer::json() const { return state_->json; }
+const std::string& Tokenizer::json() const {
+  return state_->json;
+}
 
 bool Tokenizer::State::has(int32_t id) const {
   return id >= 0 && static_cast<size_t>(id) < kinds.size() && kinds[static_cast<size_t>(id)] != Kind::kHole;

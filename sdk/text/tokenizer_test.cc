@@ -56,9 +56,14 @@ TEST(Tokenizer, TruncationPaddingAndDropoutOfTheFileAreOff) {
   Json file = parse_json(golden_file("tokenizers/byte_bpe.json"), "file");
   const auto plain = golden_tokenizer("byte_bpe");
   file["model"]["dropout"] = 0.9;
-  file["truncation"] = {{"direction", "Right"}, {"max_length", 3}, {"strategy", "LongestFirst"}, {"stride", 0}};
-  file["padding"] = {{"strategy", {{"Fixed", 64}}}, {"direction", "Right"}, {"pad_to_multiple_of", nullptr},
-                     {"pad_id", 0}, {"pad_type_id", 0}, {"pad_token", "<|endoftext|>"}};
+  file["truncation"] = {
+      {"direction", "Right"}, {"max_length", 3}, {"strategy", "LongestFirst"}, {"stride", 0}};
+  file["padding"] = {{"strategy", {{"Fixed", 64}}},
+                     {"direction", "Right"},
+                     {"pad_to_multiple_of", nullptr},
+                     {"pad_id", 0},
+                     {"pad_type_id", 0},
+                     {"pad_token", "<|endoftext|>"}};
   const auto changed = Tokenizer::from_json(to_text(file), "file");
   const std::string text = "The capital of France is Paris, and that of Japan is Tokyo.";
   for (int i = 0; i < 5; ++i) EXPECT_EQ(changed->encode(text, false).ids, plain->encode(text, false).ids);
@@ -67,14 +72,17 @@ TEST(Tokenizer, TruncationPaddingAndDropoutOfTheFileAreOff) {
 TEST(Tokenizer, RefusesFilesThatAreNone) {
   const std::string good = golden_file("tokenizers/byte_bpe.json");
   for (const std::string& bad :
-       {std::string(), std::string("{}"), std::string("[]"), std::string("nonsense"), good.substr(0, good.size() / 2),
-        std::string("\xFF\xFE"), std::string(100000, '['), std::string(R"({"model":{"type":"BPE"}})"),
+       {std::string(), std::string("{}"), std::string("[]"), std::string("nonsense"),
+        good.substr(0, good.size() / 2), std::string("\xFF\xFE"), std::string(100000, '['),
+        std::string(R"({"model":{"type":"BPE"}})"),
         std::string(R"({"version":"1.0","added_tokens":[],"model":{"type":"BPE","vocab":{},"merges":[]}})"),
-        std::string(R"({"version":"1.0","model":{"type":"WordLevel","vocab":{"a":4000000000},"unk_token":"a"}})"),
+        std::string(
+            R"({"version":"1.0","model":{"type":"WordLevel","vocab":{"a":4000000000},"unk_token":"a"}})"),
         std::string(R"({"version":"1.0","model":{"type":"BPE","vocab":{"a":0},"merges":["b c"]}})")}) {
     const Error error = error_of([&] { Tokenizer::from_json(bad, "some/tokenizer.json"); });
     EXPECT_EQ(error.code(), Code::kDataLoss) << bad.substr(0, 60);
-    EXPECT_TRUE(error.message().starts_with("some/tokenizer.json: not a valid tokenizer.json: ")) << error.message();
+    EXPECT_TRUE(error.message().starts_with("some/tokenizer.json: not a valid tokenizer.json: "))
+        << error.message();
   }
 }
 
@@ -103,7 +111,8 @@ TEST(Tokenizer, RefusesIdsOutsideTheVocabulary) {
 // Every 'a' becomes a megabyte: 64 GiB for this text. The call fails, the process goes on.
 TEST(Tokenizer, AFileThatBlowsUpTextsFailsTheCallOnly) {
   Json file = parse_json(golden_file("tokenizers/byte_bpe.json"), "file");
-  file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1 << 20, 'b')}};
+  file["normalizer"] = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1 << 20, 'b')}};
   const auto t = Tokenizer::from_json(to_text(file), "bomb");
   const Error error = error_of([&] { (void)t->encode(std::string(1 << 16, 'a'), false); });
   EXPECT_EQ(error.code(), Code::kResourceExhausted) << error.message();

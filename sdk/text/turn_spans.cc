@@ -18,7 +18,9 @@ struct Place {
   size_t begin = 0, end = 0;
 };
 
-bool is_assistant(const Json& message) { return message["role"] == "assistant" || message["role"] == "model"; }
+bool is_assistant(const Json& message) {
+  return message["role"] == "assistant" || message["role"] == "model";
+}
 
 class TurnFinder {
  public:
@@ -41,7 +43,8 @@ class TurnFinder {
       if (required) settle(i);
       add_span(result, i, places_[i].begin, turn_end(i));
     }
-    std::sort(result.spans.begin(), result.spans.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    std::sort(result.spans.begin(), result.spans.end(),
+              [](const auto& a, const auto& b) { return a.begin < b.begin; });
     return result;
   }
 
@@ -49,7 +52,8 @@ class TurnFinder {
   const std::string& what() const { return conversation_.chat_template().what; }
 
   [[noreturn]] void refuse(size_t i, const char* reason) const {
-    fail(Code::kInvalidArgument, what(), ": message ", i, " (", messages_[i]["role"].get<std::string>(), ") ", reason,
+    fail(Code::kInvalidArgument, what(), ": message ", i, " (", messages_[i]["role"].get<std::string>(), ") ",
+         reason,
          "; a template that marks its turns with {% generation %} and {% endgeneration %} leaves no doubt");
   }
 
@@ -160,7 +164,11 @@ class TurnFinder {
     const std::optional<std::string> rendered = try_render(changed, false);
     if (!rendered) return;
     if (const auto place = find_by_alteration(contents[0], text_, *rendered)) {
-      places_[i] = {.found = true, .twice = false, .from_turn = !place->whole, .begin = place->begin, .end = place->end};
+      places_[i] = {.found = true,
+                    .twice = false,
+                    .from_turn = !place->whole,
+                    .begin = place->begin,
+                    .end = place->end};
     }
   }
 
@@ -186,8 +194,9 @@ class TurnFinder {
     const size_t limit = place.found ? place.begin : next_begin(i, end_before(i));
     const std::optional<size_t> begin = turn_begin(i, end_before(i), limit);
     if (!begin) {
-      refuse(i, place.found ? "begins at a place that cannot be told from the generation prompt"
-                            : "is empty and stands at a place that cannot be told from the generation prompt");
+      refuse(i, place.found
+                    ? "begins at a place that cannot be told from the generation prompt"
+                    : "is empty and stands at a place that cannot be told from the generation prompt");
     }
     place.begin = *begin;
     if (!place.found) place.end = *begin;
@@ -217,8 +226,10 @@ class TurnFinder {
     for (size_t j = 0; j < i; ++j) before.push_back(messages_[j]);
     const std::optional<std::string> prompt = try_render(before, true);
     const std::optional<std::string> bare = try_render(before, false);
-    if (!prompt || !bare || prompt->size() <= bare->size() || !prompt->starts_with(*bare)) return std::nullopt;
-    if (text_.starts_with(*prompt) && prompt->size() >= from && prompt->size() <= limit) return prompt->size();
+    if (!prompt || !bare || prompt->size() <= bare->size() || !prompt->starts_with(*bare))
+      return std::nullopt;
+    if (text_.starts_with(*prompt) && prompt->size() >= from && prompt->size() <= limit)
+      return prompt->size();
     // The prompt may end with lines that a turn in the past does not have, such as an empty thought.
     std::string_view header = std::string_view(*prompt).substr(bare->size());
     const std::string_view region = std::string_view(text_).substr(from, limit - from);
@@ -249,7 +260,8 @@ class TurnFinder {
     }
     if (gap == region.npos) return place.end;
     // If the next message is not placed, the marker might be the end of that one.
-    const bool next_unplaced = i + 1 < places_.size() && !places_[i + 1].found && !is_assistant(messages_[i + 1]);
+    const bool next_unplaced =
+        i + 1 < places_.size() && !places_[i + 1].found && !is_assistant(messages_[i + 1]);
     const auto [space, rest] = trimmed(region.substr(0, gap));
     if (next_unplaced && space != rest) {
       if (!is_assistant(messages_[i])) return place.end;
@@ -265,7 +277,8 @@ class TurnFinder {
         conversation_.render(messages_, false, {marks_.generation_begin(), marks_.generation_end()});
     const std::optional<Marks::Taken> taken = marks_.take(marked);
     if (!taken || taken->text != text_) {
-      fail(Code::kInvalidArgument, what(), ": the template changes the text of its {% generation %} blocks after "
+      fail(Code::kInvalidArgument, what(),
+           ": the template changes the text of its {% generation %} blocks after "
            "they are written; their places cannot be told");
     }
     std::vector<size_t> assistants;
@@ -283,8 +296,9 @@ class TurnFinder {
         if (places_[i].found && places_[i].begin < end && places_[i].end > begin) owner = i;
       }
       if (!owner) {
-        fail(Code::kInvalidArgument, what(), ": {% generation %} block ", block, " of ", taken->generation.size(),
-             " holds no content of a message, and there are ", assistants.size(), " assistant messages");
+        fail(Code::kInvalidArgument, what(), ": {% generation %} block ", block, " of ",
+             taken->generation.size(), " holds no content of a message, and there are ", assistants.size(),
+             " assistant messages");
       }
       add_span(result, *owner, begin, end);
     }

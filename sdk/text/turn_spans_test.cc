@@ -9,10 +9,18 @@ namespace {
 
 const std::vector<std::string> kEnds = {"<|im_end|>", "<|eot_id|>", "<end_of_turn>", "</s>"};
 
-Json user(const std::string& content) { return {{"role", "user"}, {"content", content}}; }
-Json assistant(const std::string& content) { return {{"role", "assistant"}, {"content", content}}; }
-Json system(const std::string& content) { return {{"role", "system"}, {"content", content}}; }
-Json tool(const std::string& content) { return {{"role", "tool"}, {"content", content}}; }
+Json user(const std::string& content) {
+  return {{"role", "user"}, {"content", content}};
+}
+Json assistant(const std::string& content) {
+  return {{"role", "assistant"}, {"content", content}};
+}
+Json system(const std::string& content) {
+  return {{"role", "system"}, {"content", content}};
+}
+Json tool(const std::string& content) {
+  return {{"role", "tool"}, {"content", content}};
+}
 Json calling(const std::string& content, const Json& arguments) {
   return {{"role", "assistant"},
           {"content", content},
@@ -43,7 +51,8 @@ using Turns = std::vector<std::string>;
 
 TEST(TurnSpans, AreContentAndEndOfTurnMarker) {
   const auto t = golden_template("chatml");
-  EXPECT_EQ(turns(*t, {user("a"), assistant("b"), user("c"), assistant("d")}), (Turns{"b<|im_end|>", "d<|im_end|>"}));
+  EXPECT_EQ(turns(*t, {user("a"), assistant("b"), user("c"), assistant("d")}),
+            (Turns{"b<|im_end|>", "d<|im_end|>"}));
   EXPECT_EQ(turns(*t, {system("s"), user("a"), assistant("naïve 🐘")}), (Turns{"naïve 🐘<|im_end|>"}));
   EXPECT_EQ(turns(*t, Json::array({user("a")})), Turns{});
   EXPECT_EQ(turns(*golden_template("inst"), {user("a"), assistant("b"), user("c"), assistant("d")}),
@@ -55,7 +64,8 @@ TEST(TurnSpans, AreContentAndEndOfTurnMarker) {
 }
 
 TEST(TurnSpans, OtherRolesHaveSpansToo) {
-  const Rendered r = golden_template("chatml")->render_with_spans({system("s"), user("u"), assistant("a")}, {}, kEnds);
+  const Rendered r =
+      golden_template("chatml")->render_with_spans({system("s"), user("u"), assistant("a")}, {}, kEnds);
   ASSERT_EQ(r.spans.size(), 3u);
   for (int32_t i = 0; i < 3; ++i) EXPECT_EQ(r.spans[static_cast<size_t>(i)].message, i);
   EXPECT_EQ(r.text.substr(r.spans[1].begin, r.spans[1].end - r.spans[1].begin), "u<|im_end|>");
@@ -80,13 +90,15 @@ TEST(TurnSpans, EmptyContents) {
             (Turns{"<end_of_turn>", "z<end_of_turn>"}));
   // The template tests the content, so that a mark would change it: the generation prompt tells the place.
   const std::string source =
-      "{% for m in messages %}<{{ m.role }}>{% if m.content %}{{ m.content }}{% else %}{% endif %}</s>{% endfor %}"
+      "{% for m in messages %}<{{ m.role }}>{% if m.content %}{{ m.content }}{% else %}{% endif %}</s>{% "
+      "endfor %}"
       "{% if add_generation_prompt %}<assistant>{% endif %}";
   EXPECT_EQ(turns(source, {user("x"), assistant(""), user("y"), assistant("z")}), (Turns{"</s>", "z</s>"}));
   const std::string other =
       "{% for m in messages %}<{{ m.role }}>{{ m.content or '(nothing)' }}</s>{% endfor %}"
       "{% if add_generation_prompt %}<assistant>{% endif %}";
-  EXPECT_EQ(turns(other, {user("x"), assistant(""), user("y"), assistant("z")}), (Turns{"(nothing)</s>", "z</s>"}));
+  EXPECT_EQ(turns(other, {user("x"), assistant(""), user("y"), assistant("z")}),
+            (Turns{"(nothing)</s>", "z</s>"}));
 }
 
 TEST(TurnSpans, WhiteSpaceBelongsToTheSpanWhereTheTemplateKeepsIt) {
@@ -97,28 +109,35 @@ TEST(TurnSpans, WhiteSpaceBelongsToTheSpanWhereTheTemplateKeepsIt) {
             (Turns{"b<|eot_id|>", "d<|eot_id|>"}));
   const std::string prefix = "{% for m in messages %}<{{ m.role }}> ";
   const std::string suffix = " </s>{% endfor %}";
-  // Users trimmed and assistants not; only one side; the template's own spaces are never taken for the content's.
-  EXPECT_EQ(turns(prefix + "{{ m.content if m.role == 'assistant' else m.content | trim }}" + suffix, messages),
-            (Turns{"\n b\t\n </s>", " d </s>"}));
+  // Users trimmed and assistants not; only one side; the template's own spaces are never taken for the
+  // content's.
+  EXPECT_EQ(
+      turns(prefix + "{{ m.content if m.role == 'assistant' else m.content | trim }}" + suffix, messages),
+      (Turns{"\n b\t\n </s>", " d </s>"}));
   EXPECT_EQ(turns(prefix + "{{ m.content.rstrip() }}" + suffix, messages), (Turns{"\n b </s>", " d </s>"}));
   EXPECT_EQ(turns(prefix + "{{ m.content.lstrip() }}" + suffix, messages), (Turns{"b\t\n </s>", "d </s>"}));
   EXPECT_EQ(turns(prefix + "{{ m.content | trim }}" + suffix, messages), (Turns{"b </s>", "d </s>"}));
 }
 
 TEST(TurnSpans, TemplatesThatMergeOrInjectTurns) {
-  EXPECT_EQ(turns(*golden_template("trimming"), {system(" s "), user("a"), assistant("b")}), Turns{"b<end_of_turn>"});
-  EXPECT_EQ(turns(*golden_template("inst"), {system("s"), user("a"), assistant("b"), user("c"), assistant("d")}),
-            (Turns{"b</s>", "d</s>"}));
+  EXPECT_EQ(turns(*golden_template("trimming"), {system(" s "), user("a"), assistant("b")}),
+            Turns{"b<end_of_turn>"});
+  EXPECT_EQ(
+      turns(*golden_template("inst"), {system("s"), user("a"), assistant("b"), user("c"), assistant("d")}),
+      (Turns{"b</s>", "d</s>"}));
   // Two answers in a row as one turn: only the second has the marker.
-  EXPECT_EQ(turns("{% for m in messages %}{% if loop.previtem is not defined or loop.previtem.role != m.role %}"
-                  "<{{ m.role }}>{% endif %}{{ m.content }}"
-                  "{% if loop.nextitem is not defined or loop.nextitem.role != m.role %}</s>{% endif %}{% endfor %}",
-                  {user("a"), assistant("b"), assistant("c"), user("d")}),
-            (Turns{"b", "c</s>"}));
+  EXPECT_EQ(
+      turns(
+          "{% for m in messages %}{% if loop.previtem is not defined or loop.previtem.role != m.role %}"
+          "<{{ m.role }}>{% endif %}{{ m.content }}"
+          "{% if loop.nextitem is not defined or loop.nextitem.role != m.role %}</s>{% endif %}{% endfor %}",
+          {user("a"), assistant("b"), assistant("c"), user("d")}),
+      (Turns{"b", "c</s>"}));
   // Messages that are not written are left out when they are not the model's.
-  EXPECT_EQ(turns("{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}",
-                  {system("never shown"), user("a"), assistant("b")}),
-            Turns{"b</s>"});
+  EXPECT_EQ(
+      turns("{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}",
+            {system("never shown"), user("a"), assistant("b")}),
+      Turns{"b</s>"});
 }
 
 TEST(TurnSpans, EarlierThoughtsThatTheTemplateDrops) {
@@ -127,12 +146,14 @@ TEST(TurnSpans, EarlierThoughtsThatTheTemplateDrops) {
                          assistant("<think>\nsecond\n</think>\n\nanswer two")};
   EXPECT_EQ(turns(*t, messages),
             (Turns{"answer one<|im_end|>", "<think>\nsecond\n</think>\n\nanswer two<|im_end|>"}));
-  // The thought and the answer alike; an answer of one letter that also ends the header; white space written anew.
+  // The thought and the answer alike; an answer of one letter that also ends the header; white space written
+  // anew.
   EXPECT_EQ(turns(*t, {user("q"), assistant("<think>\nyes\n</think>\n\nyes"), user("q"), assistant("ok")}),
             (Turns{"yes<|im_end|>", "ok<|im_end|>"}));
   EXPECT_EQ(turns(*t, {user("q"), assistant("<think>\nt\n</think>\n\nt"), user("t"), assistant("t")}),
             (Turns{"t<|im_end|>", "t<|im_end|>"}));
-  EXPECT_EQ(turns(*t, {user("q"), assistant("<think>a</think>b")}), Turns{"<think>\na\n</think>\n\nb<|im_end|>"});
+  EXPECT_EQ(turns(*t, {user("q"), assistant("<think>a</think>b")}),
+            Turns{"<think>\na\n</think>\n\nb<|im_end|>"});
   EXPECT_EQ(turns(*t, {user("q"), assistant("<think>\n\n</think>\n\n东京 **bold** 42!")}),
             Turns{"<think>\n\n</think>\n\n东京 **bold** 42!<|im_end|>"});
   // A thought given apart is written by the model too.
@@ -144,7 +165,8 @@ TEST(TurnSpans, EarlierThoughtsThatTheTemplateDrops) {
 TEST(TurnSpans, ToolCallsBeginWhereTheModelBeginsToWrite) {
   const Json arguments = {{"city", "Zürich"}, {"days", 2}};
   const auto qwen = golden_template("qwen3_like");
-  const std::string call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"city\": \"Zürich\", \"days\": 2}}\n</tool_call>";
+  const std::string call =
+      "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"city\": \"Zürich\", \"days\": 2}}\n</tool_call>";
   const std::string think = "<think>\n\n</think>\n\n";
   EXPECT_EQ(turns(*qwen, {user("w"), calling("", arguments), tool("cold"), assistant("It is cold.")}),
             (Turns{call + "<|im_end|>", "It is cold.<|im_end|>"}));
@@ -154,8 +176,9 @@ TEST(TurnSpans, ToolCallsBeginWhereTheModelBeginsToWrite) {
             (Turns{call + "<|im_end|>", "It is cold.<|im_end|>"}));
   EXPECT_EQ(turns(*qwen, {user("w"), calling("Let me see.", arguments)}),
             Turns{think + "Let me see.\n" + call + "<|im_end|>"});
-  EXPECT_EQ(turns(*golden_template("llama3_like"), {user("w"), calling("", arguments)}, {{"date_string", "x"}}),
-            Turns{"{\"name\": \"f\", \"parameters\": {\"city\": \"Zürich\", \"days\": 2}}<|eot_id|>"});
+  EXPECT_EQ(
+      turns(*golden_template("llama3_like"), {user("w"), calling("", arguments)}, {{"date_string", "x"}}),
+      Turns{"{\"name\": \"f\", \"parameters\": {\"city\": \"Zürich\", \"days\": 2}}<|eot_id|>"});
   // A template without a generation prompt does not tell where a call begins: refused, not guessed.
   const Error error = error_of([&] { turns(*golden_template("inst"), {user("w"), calling("", arguments)}); });
   EXPECT_NE(error.message().find("message 1 (assistant)"), std::string::npos) << error.message();
@@ -163,15 +186,20 @@ TEST(TurnSpans, ToolCallsBeginWhereTheModelBeginsToWrite) {
 
 TEST(TurnSpans, PartsOfAContent) {
   const std::string source =
-      "{% for m in messages %}<{{ m.role }}>{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
-      "{% if p.type == 'image' %}<image>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}</s>{% endfor %}";
-  const Json parts = {{{"type", "text"}, {"text", "one"}}, {{"type", "image"}}, {{"type", "text"}, {"text", "two"}}};
-  EXPECT_EQ(turns(source, {{{"role", "user"}, {"content", parts}}, {{"role", "assistant"}, {"content", parts}}}),
-            Turns{"one<image>two</s>"});
+      "{% for m in messages %}<{{ m.role }}>{% if m.content is string %}{{ m.content }}{% else %}{% for p in "
+      "m.content %}"
+      "{% if p.type == 'image' %}<image>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}</s>{% "
+      "endfor %}";
+  const Json parts = {
+      {{"type", "text"}, {"text", "one"}}, {{"type", "image"}}, {{"type", "text"}, {"text", "two"}}};
+  EXPECT_EQ(
+      turns(source, {{{"role", "user"}, {"content", parts}}, {{"role", "assistant"}, {"content", parts}}}),
+      Turns{"one<image>two</s>"});
 }
 
 TEST(TurnSpans, ContentsChangedInsideAreWhatTheTemplateWrites) {
-  const std::string source = "{% for m in messages %}<{{ m.role }}>{{ m.content | upper | replace('E', 'ee') }}</s>{% endfor %}";
+  const std::string source =
+      "{% for m in messages %}<{{ m.role }}>{{ m.content | upper | replace('E', 'ee') }}</s>{% endfor %}";
   EXPECT_EQ(turns(source, {user("q"), assistant("the answer")}), Turns{"THee ANSWeeR</s>"});
 }
 
@@ -179,24 +207,27 @@ TEST(TurnSpans, WhatCannotBePlacedIsRefused) {
   const std::string loop = "{% for m in messages %}<{{ m.role }}>";
   const std::string end = "</s>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
   const Json messages = {user("question"), assistant("some answer here")};
-  for (const std::string& body : {
-           std::string("{{ m.content[:4] }}"), std::string("{{ m.content | reverse }}"),
-           std::string("{{ m.content }}{{ m.content }}"),
-           std::string("{{ m.content | length }}"), std::string("{{ m.content.split()[0] }}"), std::string(""),
-           std::string("{{ m.content.split() | sort | join(' ') }}")}) {
+  for (const std::string& body :
+       {std::string("{{ m.content[:4] }}"), std::string("{{ m.content | reverse }}"),
+        std::string("{{ m.content }}{{ m.content }}"), std::string("{{ m.content | length }}"),
+        std::string("{{ m.content.split()[0] }}"), std::string(""),
+        std::string("{{ m.content.split() | sort | join(' ') }}")}) {
     const Error error = error_of([&] { turns(loop + body + end, messages); });
     EXPECT_EQ(error.code(), Code::kInvalidArgument);
     EXPECT_NE(error.message().find("message 1 (assistant)"), std::string::npos) << body << error.message();
   }
   // Nothing that a model could have written.
-  EXPECT_EQ(error_of([&] { turns(loop + "{{ m.content }}" + end, {user("q"), {{"role", "assistant"}, {"content", nullptr}}}); })
-                .code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      error_of([&] {
+        turns(loop + "{{ m.content }}" + end, {user("q"), {{"role", "assistant"}, {"content", nullptr}}});
+      }).code(),
+      Code::kInvalidArgument);
 }
 
 TEST(TurnSpans, GenerationBlocksWin) {
   const std::string source =
-      "{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}{% generation %}[{{ m.content | upper }}]"
+      "{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}{% generation %}[{{ m.content | "
+      "upper }}]"
       "{% endgeneration %};{% else %}{{ m.content }};{% endif %}{% endfor %}";
   const auto t = ChatTemplate::compile(source, {}, "test");
   const Rendered r = t->render_with_spans({user("a"), assistant("b"), user("c"), assistant("d")}, {}, kEnds);
@@ -206,18 +237,22 @@ TEST(TurnSpans, GenerationBlocksWin) {
   EXPECT_EQ(r.spans[1].message, 3);
   // Several blocks a turn, matched by their contents.
   const auto two = ChatTemplate::compile(
-      "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}|"
-      "{% generation %}{{ m.reasoning_content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %};{% endfor %}",
+      "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration "
+      "%}|"
+      "{% generation %}{{ m.reasoning_content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %};{% "
+      "endfor %}",
       {}, "test");
   Json apart = assistant("x");
   apart["reasoning_content"] = "y";
   EXPECT_EQ(turns(*two, {user("a"), apart, user("b"), apart}), (Turns{"x", "y", "x", "y"}));
   // A block whose text is changed afterwards cannot be followed.
-  EXPECT_EQ(error_of([&] {
-              turns("{% set x %}{% generation %}{{ messages[0].content }}{% endgeneration %}{% endset %}{{ x[1:] }}",
-                    Json::array({assistant("abc")}));
-            }).code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      error_of([&] {
+        turns(
+            "{% set x %}{% generation %}{{ messages[0].content }}{% endgeneration %}{% endset %}{{ x[1:] }}",
+            Json::array({assistant("abc")}));
+      }).code(),
+      Code::kInvalidArgument);
 }
 
 TEST(TurnSpans, EveryGoldenConversationIsPlacedOrRefused) {
@@ -236,7 +271,9 @@ TEST(TurnSpans, EveryGoldenConversationIsPlacedOrRefused) {
         ++spans;
         const std::string text = r.text.substr(span.begin, span.end - span.begin);
         if (r.generation_marks) continue;
-        EXPECT_TRUE(std::any_of(kEnds.begin(), kEnds.end(), [&](const auto& end) { return text.ends_with(end); })) << text;
+        EXPECT_TRUE(std::any_of(kEnds.begin(), kEnds.end(), [&](const auto& end) {
+          return text.ends_with(end);
+        })) << text;
       }
       EXPECT_EQ(spans, assistants);
       ++placed;
@@ -263,7 +300,8 @@ TEST(Marks, TakesOutWhatItPutsInAndAvoidsWhatIsThere) {
   ASSERT_EQ(taken->pieces.size(), 2u);
   EXPECT_EQ(taken->pieces[0].begin, 2u);
   EXPECT_EQ(taken->pieces[1].message, 1u);
-  for (size_t cut = 4; cut < 24; cut += 4) EXPECT_FALSE(marks.take(content.substr(0, 2 + cut))) << cut;  // a mark cut short
+  for (size_t cut = 4; cut < 24; cut += 4)
+    EXPECT_FALSE(marks.take(content.substr(0, 2 + cut))) << cut;  // a mark cut short
 }
 
 TEST(Marks, TrimsAsPythonDoes) {

@@ -1,4 +1,5 @@
-//! Results handed over the C face. Rust owns the memory: the caller gives it back to the matching free function.
+//! Results handed over the C face. Rust owns the memory: the caller gives it back to the matching free
+//! function.
 
 /// Bytes of a string or a message. `data` is null when empty.
 #[repr(C)]

@@ -1,6 +1,8 @@
-//! strftime for `strftime_now`, in UTC and the C locale: the library reads neither the time zone nor the locale of the process.
+//! strftime for `strftime_now`, in UTC and the C locale: the library reads neither the time zone nor the
+//! locale of the process.
 
-/// Seconds since 1970-01-01 of "YYYY-MM-DD", "YYYY-MM-DDThh:mm" or "YYYY-MM-DDThh:mm:ss" (or a space for the T).
+/// Seconds since 1970-01-01 of "YYYY-MM-DD", "YYYY-MM-DDThh:mm" or "YYYY-MM-DDThh:mm:ss" (or a space for the
+/// T).
 pub fn parse_iso(text: &str) -> Option<i64> {
     let (date, time) = match text.len() {
         10 => (text, "00:00:00"),
@@ -10,7 +12,9 @@ pub fn parse_iso(text: &str) -> Option<i64> {
         _ => return None,
     };
     let numbers = |text: &str, at: char| -> Option<Vec<i64>> {
-        text.split(at).map(|p| p.bytes().all(|b| b.is_ascii_digit()).then(|| p.parse().ok()).flatten()).collect()
+        text.split(at)
+            .map(|p| p.bytes().all(|b| b.is_ascii_digit()).then(|| p.parse().ok()).flatten())
+            .collect()
     };
     let (date, time) = (numbers(date, '-')?, numbers(time, ':')?);
     let [year, month, day] = date[..] else { return None };
@@ -56,8 +60,20 @@ pub fn strftime(format: &str, seconds: i64) -> Result<String, String> {
             'C' => two(year.div_euclid(100)),
             'm' => two(month),
             'd' => two(day),
-            'e' => if plain { day.to_string() } else { format!("{day:2}") },
-            'j' => if plain { day_of_year.to_string() } else { format!("{day_of_year:03}") },
+            'e' => {
+                if plain {
+                    day.to_string()
+                } else {
+                    format!("{day:2}")
+                }
+            }
+            'j' => {
+                if plain {
+                    day_of_year.to_string()
+                } else {
+                    format!("{day_of_year:03}")
+                }
+            }
             'H' => two(hour),
             'I' => two(hour12),
             'M' => two(minute),
@@ -92,18 +108,30 @@ pub fn strftime(format: &str, seconds: i64) -> Result<String, String> {
 }
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 fn days_in_month(year: i64, month: i64) -> i64 {
-    let next = if month == 12 { days_from_civil(year + 1, 1, 1) } else { days_from_civil(year, month + 1, 1) };
+    let next =
+        if month == 12 { days_from_civil(year + 1, 1, 1) } else { days_from_civil(year, month + 1, 1) };
     next - days_from_civil(year, month, 1)
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar. With years that begin in March the leap day is the last of its year, and
-/// 400 years have 146097 days (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// Days since 1970-01-01 in the Gregorian calendar. With years that begin in March the leap day is the last
+/// of its year, and 400 years have 146097 days (Howard Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms").
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

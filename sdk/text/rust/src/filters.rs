@@ -25,8 +25,14 @@ fn trim(text: String, chars: Option<String>, kwargs: Kwargs) -> Result<String, E
     Ok(methods::trim(&text, chars.as_deref()))
 }
 
-/// default(value, default_value="", boolean=false): for undefined values, with `boolean` for all that count as false.
-fn default(value: Value, other: Option<Value>, boolean: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+/// default(value, default_value="", boolean=false): for undefined values, with `boolean` for all that count
+/// as false.
+fn default(
+    value: Value,
+    other: Option<Value>,
+    boolean: Option<Value>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
     let other = match other {
         Some(given) => given,
         None => kwargs.get::<Option<Value>>("default_value")?.unwrap_or_else(|| Value::from("")),
@@ -41,7 +47,13 @@ fn default(value: Value, other: Option<Value>, boolean: Option<Value>, kwargs: K
 }
 
 /// What cannot be converted becomes the default, which is 0 unless given.
-fn int(state: &State, v: Value, default: Option<Value>, base: Option<u32>, kwargs: Kwargs) -> Result<Value, Error> {
+fn int(
+    state: &State,
+    v: Value,
+    default: Option<Value>,
+    base: Option<u32>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
     let default = or_zero(default, &kwargs, Value::from(0));
     filters::int(state, &without_space(v), default, base, kwargs)
 }

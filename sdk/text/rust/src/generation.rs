@@ -1,10 +1,10 @@
 //! `{% generation %}` blocks, which transformers adds to Jinja and minijinja does not know.
 //!
-//! The source is rewritten before parsing. `{%- generation %}` becomes
-//! `{%- with %}{{ __generation_begin__ }}{% set __generation__ = 1 %}`, `{% endgeneration -%}` becomes
-//! `{% set __generation__ = 0 %}{{ __generation_end__ }}{% endwith -%}`: the scope of a block stays, the first tag carries
-//! the white space control of the left side and the last one that of the right side, and no line is added, so that
-//! error lines hold. The two variables are undefined and print nothing unless a render wants marks.
+//! The source is rewritten before parsing. `{%- generation %}` becomes `{%- with %}{{ __generation_begin__
+//! }}{% set __generation__ = 1 %}`, `{% endgeneration -%}` becomes `{% set __generation__ = 0 %}{{
+//! __generation_end__ }}{% endwith -%}`: the scope of a block stays, the first tag carries the white space
+//! control of the left side and the last one that of the right side, and no line is added, so that error
+//! lines hold. The two variables are undefined and print nothing unless a render wants marks.
 //! Tested by the templates with marks in sdk/text/chat_template_test.cc.
 
 pub const BEGIN: &str = "__generation_begin__";
@@ -36,13 +36,17 @@ pub fn rewrite(source: &str) -> Result<Rewritten, (usize, String)> {
             Some((left, "generation", right)) => {
                 open.push(found);
                 blocks += 1;
-                out.push_str(&format!("{{%{left} with %}}{{{{ {BEGIN} }}}}{{% set __generation__ = 1 {right}%}}"));
+                out.push_str(&format!(
+                    "{{%{left} with %}}{{{{ {BEGIN} }}}}{{% set __generation__ = 1 {right}%}}"
+                ));
             }
             Some((left, _, right)) => {
                 if open.pop().is_none() {
                     return Err((line_of(source, found), "endgeneration without generation".into()));
                 }
-                out.push_str(&format!("{{%{left} set __generation__ = 0 %}}{{{{ {END} }}}}{{% endwith {right}%}}"));
+                out.push_str(&format!(
+                    "{{%{left} set __generation__ = 0 %}}{{{{ {END} }}}}{{% endwith {right}%}}"
+                ));
             }
             None => out.push_str(tag),
         }

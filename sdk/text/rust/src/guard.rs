@@ -23,8 +23,8 @@ pub fn failure<T>(code: i32, message: impl ToString) -> Result<T, Failure> {
 
 /// Runs `f` under a memory budget. On failure writes the message to `error`, which the caller frees.
 ///
-/// The hooks are installed once, in this library's own copy of std: a caught panic would otherwise print to standard
-/// error. The host's own Rust code, if any, has another std and keeps its hooks.
+/// The hooks are installed once, in this library's own copy of std: a caught panic would otherwise print to
+/// standard error. The host's own Rust code, if any, has another std and keeps its hooks.
 pub fn guard(budget: usize, error: *mut Bytes, f: impl FnOnce() -> Result<(), Failure>) -> i32 {
     static HOOKS: Once = Once::new();
     let result = catch_unwind(AssertUnwindSafe(|| {

@@ -1,6 +1,7 @@
 //! Tokenizers and chat templates for sdk/text, behind the C face of `inlaid_text.h`.
 //!
-//! Every entry runs inside [`guard::guard`]: no panic and no failed allocation of this library reaches the host.
+//! Every entry runs inside [`guard::guard`]: no panic and no failed allocation of this library reaches the
+//! host.
 #![feature(alloc_error_hook)]
 
 mod buffers;

@@ -1,10 +1,11 @@
 //! A memory budget per call, and errors instead of aborts.
 //!
-//! Problem: in Rust a failed allocation ends the process, even inside `catch_unwind`, and tokenizer files come from
-//! outside: a rule such as "replace every letter by a megabyte" would take all memory of the host.
-//! Idea: the allocator of this library counts what the current thread takes while a budget is set, and refuses beyond it; the
-//! allocation error hook then unwinds, as its documentation shows, and [`crate::guard`] makes an error of that. A
-//! refusal by the system's allocator takes the same way. Cost: one thread-local add per allocation.
+//! Problem: in Rust a failed allocation ends the process, even inside `catch_unwind`, and tokenizer files
+//! come from outside: a rule such as "replace every letter by a megabyte" would take all memory of the host.
+//! Idea: the allocator of this library counts what the current thread takes while a budget is set, and
+//! refuses beyond it; the allocation error hook then unwinds, as its documentation shows, and
+//! [`crate::guard`] makes an error of that. A refusal by the system's allocator takes the same way. Cost: one
+//! thread-local add per allocation.
 //! Memory that C code inside the library takes (the regular expression engine) is not counted.
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -36,7 +37,8 @@ fn take(size: usize) -> bool {
 fn give(size: usize) {
     LEFT.with(|left| {
         if left.get() != UNLIMITED {
-            // Memory from before the budget may be freed under it; the cap keeps the value apart from UNLIMITED.
+            // Memory from before the budget may be freed under it; the cap keeps the value apart from
+            // UNLIMITED.
             left.set(left.get().saturating_add(size as isize).min(UNLIMITED - 1));
         }
     })
@@ -81,8 +83,8 @@ unsafe impl GlobalAlloc for Accounted {
     }
 }
 
-/// Unwinds from a refused allocation. Unwinding itself allocates, so the budget is lifted first; a second refusal on the way
-/// returns and std ends the process, for want of memory to say anything.
+/// Unwinds from a refused allocation. Unwinding itself allocates, so the budget is lifted first; a second
+/// refusal on the way returns and std ends the process, for want of memory to say anything.
 pub fn on_refusal(_: Layout) {
     if UNWINDING.with(|u| u.replace(true)) {
         return;

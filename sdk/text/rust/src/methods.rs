@@ -1,12 +1,17 @@
-//! Methods of Python's values inside templates: those of minijinja-contrib's pycompat, with the ones replaced that treat
-//! white space in Rust's way, and the ones added that it lacks.
+//! Methods of Python's values inside templates: those of minijinja-contrib's pycompat, with the ones replaced
+//! that treat white space in Rust's way, and the ones added that it lacks.
 use minijinja::value::{from_args, Kwargs, Tuple, Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat;
 
 use crate::python;
 
-pub fn unknown_method(state: &mut State, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
+pub fn unknown_method(
+    state: &mut State,
+    value: &Value,
+    method: &str,
+    args: &[Value],
+) -> Result<Value, Error> {
     if value.kind() == ValueKind::String {
         if let Some(text) = value.as_str() {
             if let Some(result) = string_method(text, method, args) {
@@ -53,9 +58,15 @@ fn string_method(text: &str, method: &str, args: &[Value]) -> Option<Result<Valu
         "split" => split(text, args, false),
         "rsplit" => split(text, args, true),
         "splitlines" => split_lines(text, args),
-        "isspace" => from_args(args).map(|()| Value::from(!text.is_empty() && text.chars().all(python::is_space))),
-        "removeprefix" => from_args(args).map(|(p,): (&str,)| Value::from(text.strip_prefix(p).unwrap_or(text))),
-        "removesuffix" => from_args(args).map(|(p,): (&str,)| Value::from(text.strip_suffix(p).unwrap_or(text))),
+        "isspace" => {
+            from_args(args).map(|()| Value::from(!text.is_empty() && text.chars().all(python::is_space)))
+        }
+        "removeprefix" => {
+            from_args(args).map(|(p,): (&str,)| Value::from(text.strip_prefix(p).unwrap_or(text)))
+        }
+        "removesuffix" => {
+            from_args(args).map(|(p,): (&str,)| Value::from(text.strip_suffix(p).unwrap_or(text)))
+        }
         "partition" => partition(text, args, false),
         "rpartition" => partition(text, args, true),
         _ => return None,

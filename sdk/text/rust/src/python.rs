@@ -58,7 +58,8 @@ pub fn rsplit_space(text: &str, limit: Option<usize>) -> Vec<String> {
             parts.push(rest.to_string());
             break;
         }
-        let begin = rest.char_indices().rev().find(|(_, c)| is_space(*c)).map_or(0, |(at, c)| at + c.len_utf8());
+        let begin =
+            rest.char_indices().rev().find(|(_, c)| is_space(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         parts.push(rest[begin..].to_string());
         rest = rest[..begin].trim_end_matches(is_space);
     }

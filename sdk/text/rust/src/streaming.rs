@@ -1,5 +1,5 @@
-//! Whether a decoder may be run on a growing sequence: the text of the first n tokens must be the beginning of the text of
-//! more of them, up to an unfinished character.
+//! Whether a decoder may be run on a growing sequence: the text of the first n tokens must be the beginning
+//! of the text of more of them, up to an unfinished character.
 use serde_json::Value as Json;
 use tokenizers::Tokenizer;
 
@@ -23,9 +23,11 @@ fn of_decoder(decoder: &Json) -> Streaming {
     match decoder["type"].as_str() {
         Some("ByteLevel" | "WordPiece" | "Metaspace" | "BPEDecoder" | "Fuse") => Streaming::Steps,
         Some("ByteFallback") => Streaming::StepsOutsideBytes,
-        // Stripping at the end would take back what was given out; stripping more than one character at the start could
-        // reach behind the first token of a window.
-        Some("Strip") if decoder["stop"] == 0 && decoder["start"].as_u64().is_some_and(|n| n <= 1) => Streaming::Steps,
+        // Stripping at the end would take back what was given out; stripping more than one character at the
+        // start could reach behind the first token of a window.
+        Some("Strip") if decoder["stop"] == 0 && decoder["start"].as_u64().is_some_and(|n| n <= 1) => {
+            Streaming::Steps
+        }
         // A pattern of one character never straddles two tokens.
         Some("Replace") if is_one_character(&decoder["pattern"]["String"]) => Streaming::Steps,
         Some("Sequence") => match decoder["decoders"].as_array() {

@@ -1,8 +1,10 @@
-//! One chat template, in the environment that transformers gives it: Jinja2 with trim_blocks, lstrip_blocks, loop
-//! controls, generation blocks, `raise_exception`, `strftime_now` and its own `tojson`, without any access to files.
+//! One chat template, in the environment that transformers gives it: Jinja2 with trim_blocks, lstrip_blocks,
+//! loop controls, generation blocks, `raise_exception`, `strftime_now` and its own `tojson`, without any
+//! access to files.
 //!
-//! Templates come from outside. A render may spend FUEL: minijinja charges one unit for an instruction and one for 64 bytes of
-//! data that the template makes, so fuel bounds time and memory together; recursion is limited by depth.
+//! Templates come from outside. A render may spend FUEL: minijinja charges one unit for an instruction and
+//! one for 64 bytes of data that the template makes, so fuel bounds time and memory together; recursion is
+//! limited by depth.
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State};
@@ -38,9 +40,15 @@ impl Template {
         }
     }
 
-    /// Renders with the variables of the JSON object `variables`. `marks` = None, or two texts to write where a generation
-    /// block begins and ends. `seconds` since 1970 is what strftime_now shows unless the variable `date` holds an ISO date.
-    pub fn render(&self, variables: &str, seconds: i64, marks: Option<(String, String)>) -> Result<String, Failure> {
+    /// Renders with the variables of the JSON object `variables`. `marks` = None, or two texts to write where
+    /// a generation block begins and ends. `seconds` since 1970 is what strftime_now shows unless the
+    /// variable `date` holds an ISO date.
+    pub fn render(
+        &self,
+        variables: &str,
+        seconds: i64,
+        marks: Option<(String, String)>,
+    ) -> Result<String, Failure> {
         let mut map: Vec<(Value, Value)> = Vec::new();
         let mut clock = Value::from(seconds);
         for (key, value) in context::parse(variables)? {
@@ -126,11 +134,16 @@ fn environment() -> Environment<'static> {
 fn strftime_now(state: &State, format: String) -> Result<String, Error> {
     let clock = state.lookup(CLOCK).unwrap_or(Value::UNDEFINED);
     let Some(seconds) = clock.as_i64() else {
-        let detail = format!("the variable 'date' must be YYYY-MM-DD or YYYY-MM-DDThh:mm:ss for strftime_now, not '{clock}'");
+        let detail = format!(
+            "the variable 'date' must be YYYY-MM-DD or YYYY-MM-DDThh:mm:ss for strftime_now, not '{clock}'"
+        );
         return Err(Error::new(ErrorKind::InvalidOperation, detail));
     };
     clock::strftime(&format, seconds).map_err(|conversion| {
-        Error::new(ErrorKind::InvalidOperation, format!("strftime_now: conversion '{conversion}' is not supported"))
+        Error::new(
+            ErrorKind::InvalidOperation,
+            format!("strftime_now: conversion '{conversion}' is not supported"),
+        )
     })
 }
 

@@ -6,8 +6,9 @@ use crate::template::Template;
 const MIB: usize = 1 << 20;
 
 fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str, Failure> {
-    std::str::from_utf8(bytes)
-        .or_else(|error| failure(INVALID_ARGUMENT, format!("{what}: invalid UTF-8 at byte {}", error.valid_up_to())))
+    std::str::from_utf8(bytes).or_else(|error| {
+        failure(INVALID_ARGUMENT, format!("{what}: invalid UTF-8 at byte {}", error.valid_up_to()))
+    })
 }
 
 /// # Safety
@@ -45,7 +46,8 @@ pub unsafe extern "C" fn inlaid_text_template_free(template: *mut Template) {
 /// `mark_begin` and `mark_end` are code points to write around generation blocks, or 0 for none.
 ///
 /// # Safety
-/// `template` is a live handle; `variables` points to `size` bytes; `out` and `error` are places for one result each.
+/// `template` is a live handle; `variables` points to `size` bytes; `out` and `error` are places for one
+/// result each.
 #[no_mangle]
 pub unsafe extern "C" fn inlaid_text_template_render(
     template: *const Template,

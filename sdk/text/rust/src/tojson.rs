@@ -1,5 +1,5 @@
-//! The filter `tojson` as transformers defines it: json.dumps(x, ensure_ascii=False, indent=None, separators=None,
-//! sort_keys=False), not Jinja's own, which escapes for HTML.
+//! The filter `tojson` as transformers defines it: json.dumps(x, ensure_ascii=False, indent=None,
+//! separators=None, sort_keys=False), not Jinja's own, which escapes for HTML.
 use std::fmt::Write;
 
 use minijinja::value::{from_args, Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
@@ -71,7 +71,13 @@ fn refuse<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, message.into()))
 }
 
-fn write_value(state: &State, out: &mut String, value: &Value, style: &Style, depth: usize) -> Result<(), Error> {
+fn write_value(
+    state: &State,
+    out: &mut String,
+    value: &Value,
+    style: &Style,
+    depth: usize,
+) -> Result<(), Error> {
     if depth > MAX_DEPTH {
         return refuse(format!("tojson: nested deeper than {MAX_DEPTH}"));
     }
@@ -116,7 +122,13 @@ fn new_line(out: &mut String, style: &Style, depth: usize) {
     }
 }
 
-fn write_seq(state: &State, out: &mut String, value: &Value, style: &Style, depth: usize) -> Result<(), Error> {
+fn write_seq(
+    state: &State,
+    out: &mut String,
+    value: &Value,
+    style: &Style,
+    depth: usize,
+) -> Result<(), Error> {
     out.push('[');
     let mut empty = true;
     for item in value.try_iter()? {
@@ -134,7 +146,13 @@ fn write_seq(state: &State, out: &mut String, value: &Value, style: &Style, dept
     Ok(())
 }
 
-fn write_map(state: &State, out: &mut String, value: &Value, style: &Style, depth: usize) -> Result<(), Error> {
+fn write_map(
+    state: &State,
+    out: &mut String,
+    value: &Value,
+    style: &Style,
+    depth: usize,
+) -> Result<(), Error> {
     let mut keys: Vec<Value> = value.try_iter()?.collect();
     if style.sort_keys {
         keys.sort();

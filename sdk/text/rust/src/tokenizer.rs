@@ -7,7 +7,8 @@ use tokenizers::{ModelWrapper, PostProcessorWrapper, Tokenizer};
 use crate::guard::{failure, Failure, DATA_LOSS, INVALID_ARGUMENT};
 use crate::streaming::{self, Streaming};
 
-/// Largest id that is believed. Real vocabularies have fewer than 300,000 entries; tables are sized by the largest id.
+/// Largest id that is believed. Real vocabularies have fewer than 300,000 entries; tables are sized by the
+/// largest id.
 const MAX_ID: u32 = (1 << 24) - 1;
 
 pub struct Loaded {
@@ -23,7 +24,8 @@ impl Loaded {
             Ok(tokenizer) => tokenizer,
             Err(error) => return failure(DATA_LOSS, error),
         };
-        // What a text means must not depend on the lengths or the chance that some earlier program configured.
+        // What a text means must not depend on the lengths or the chance that some earlier program
+        // configured.
         if tokenizer.with_truncation(None).is_err() {
             return failure(DATA_LOSS, "truncation cannot be switched off");
         }
@@ -66,8 +68,8 @@ impl Loaded {
     }
 }
 
-/// A token " word" came from the space too. Post-processors may leave the space out of its range, which suits the
-/// marking of answers in a text but not a loss mask.
+/// A token " word" came from the space too. Post-processors may leave the space out of its range, which suits
+/// the marking of answers in a text but not a loss mask.
 fn keep_offsets_whole(processor: &mut PostProcessorWrapper) {
     match processor {
         PostProcessorWrapper::ByteLevel(it) => it.trim_offsets = false,

@@ -3,8 +3,8 @@ use crate::buffers::{slice, Bytes, Words};
 use crate::guard::{failure, guard, INVALID_ARGUMENT};
 use crate::tokenizer::Loaded;
 
-/// A handle. Calls that end by unwinding leave it usable: the only state that changes is a cache behind a lock, which the
-/// crate leaves unused once poisoned.
+/// A handle. Calls that end by unwinding leave it usable: the only state that changes is a cache behind a
+/// lock, which the crate leaves unused once poisoned.
 pub struct TokenizerHandle {
     loaded: Loaded,
 }
@@ -22,9 +22,8 @@ fn encode_budget(bytes: usize) -> usize {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, crate::guard::Failure> {
-    std::str::from_utf8(bytes).or_else(|error| {
-        failure(INVALID_ARGUMENT, format!("invalid UTF-8 at byte {}", error.valid_up_to()))
-    })
+    std::str::from_utf8(bytes)
+        .or_else(|error| failure(INVALID_ARGUMENT, format!("invalid UTF-8 at byte {}", error.valid_up_to())))
 }
 
 /// # Safety
@@ -79,7 +78,8 @@ pub unsafe extern "C" fn inlaid_text_tokenizer_streaming(tokenizer: *const Token
 }
 
 /// # Safety
-/// `tokenizer` is a live handle; `text` points to `size` bytes; `out` and `error` are places for one result each.
+/// `tokenizer` is a live handle; `text` points to `size` bytes; `out` and `error` are places for one result
+/// each.
 #[no_mangle]
 pub unsafe extern "C" fn inlaid_text_tokenizer_encode(
     tokenizer: *const TokenizerHandle,
@@ -97,7 +97,8 @@ pub unsafe extern "C" fn inlaid_text_tokenizer_encode(
 }
 
 /// # Safety
-/// `tokenizer` is a live handle; `ids` points to `count` ids; `out` and `error` are places for one result each.
+/// `tokenizer` is a live handle; `ids` points to `count` ids; `out` and `error` are places for one result
+/// each.
 #[no_mangle]
 pub unsafe extern "C" fn inlaid_text_tokenizer_decode(
     tokenizer: *const TokenizerHandle,
@@ -117,7 +118,8 @@ pub unsafe extern "C" fn inlaid_text_tokenizer_decode(
 /// Writes the id of a token, or -1, to `out`.
 ///
 /// # Safety
-/// `tokenizer` is a live handle; `token` points to `size` bytes; `out` and `error` are places for one result each.
+/// `tokenizer` is a live handle; `token` points to `size` bytes; `out` and `error` are places for one result
+/// each.
 #[no_mangle]
 pub unsafe extern "C" fn inlaid_text_token_to_id(
     tokenizer: *const TokenizerHandle,
