@@ -57,6 +57,10 @@ class CheckpointProtoTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         files = ["inlaid/checkpoint/v1/manifest.proto", "inlaid/checkpoint/v1/index.proto"]
         subprocess.run(["protoc", "--proto_path", PROTO, "--python_out", cls.folder] + files, check=True)
+        # Regular packages, so that they come before another package named inlaid on the path.
+        for package in ("inlaid", "inlaid/checkpoint", "inlaid/checkpoint/v1"):
+            with open(os.path.join(cls.folder, package, "__init__.py"), "w"):
+                pass
         sys.path.insert(0, cls.folder)
         from inlaid.checkpoint.v1 import index_pb2, manifest_pb2
         cls.index_pb2, cls.manifest_pb2 = index_pb2, manifest_pb2
