@@ -95,8 +95,10 @@ def test_job_and_its_continuation(runtime, tmp_path):
         assert inlaid.evaluate(model, held_out, adapter)["eval_loss"] == loss
 
 
+# A shell that starts a test in the background makes it ignore SIGINT; the first line undoes that.
 INTERRUPTED = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {tests!r})
 import inlaid, tiny
 with inlaid.Runtime(1) as runtime:
