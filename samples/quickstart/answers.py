@@ -43,7 +43,10 @@ def width():
 
 
 def wrapped(text, columns):
-    return [line for part in text.strip().splitlines() or [""] for line in textwrap.wrap(part, columns) or [""]]
+    text = text.strip()
+    if text and text[-1] not in ".!?":
+        text += " ..."  # cut off at max_new_tokens
+    return [line for part in text.splitlines() or [""] for line in textwrap.wrap(part, columns) or [""]]
 
 
 def show(answers):
