@@ -10,6 +10,7 @@ from ._errors import FailedPrecondition
 from ._handle import Handle, capsule_of
 from ._model import Adapter, Model
 from ._runtime import CancelToken
+from ._tokenizer import Tokenizer
 
 
 class Token(NamedTuple):
@@ -70,7 +71,6 @@ class Generator(Handle):
         return "".join(self.stream(prompt, cancel))
 
     def _ids(self, prompt: Any) -> Any:
-        from ._tokenizer import Tokenizer
         self._c
         if isinstance(prompt, str):
             return Tokenizer._of(_inlaid.inlaid_model_tokenizer(self._model)).encode(prompt, add_special=True)

@@ -78,7 +78,3 @@ class Run(Handle):
             except DeadlineExceeded:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise
-
-    def wait(self, timeout: float | None = None) -> None:
-        """The same as join()."""
-        self.join(timeout)
