@@ -199,8 +199,9 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_tokenizer_decode(inlaid_tokenizer
                                                                 inlaid_buffer **out_utf8) INLAID_NOEXCEPT;
 /* Renders a chat with the model's template. messages_json: [{"role": "user", "content": "..."}, ...]; options_json (may be
  * NULL): {"add_generation_prompt": bool, "extra": {variables of the template}}. Result (new): {"text": "...", "ids": [...],
- * "spans": [{"message": 1, "begin": byte, "end": byte}, ...]}, the spans being what each assistant turn wrote, its
- * end-of-turn marker included (absent with add_generation_prompt). FAILED_PRECONDITION without a template. */
+ * "spans": [{"message": 1, "begin": byte, "end": byte}, ...]}: the bytes of the text that each message's content became, with
+ * an assistant's end-of-turn marker included (absent with add_generation_prompt). FAILED_PRECONDITION without a
+ * template. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_tokenizer_render_chat(inlaid_tokenizer *t, const char *messages_json,
                                                                      const char *options_json,
                                                                      inlaid_buffer **out_json) INLAID_NOEXCEPT;

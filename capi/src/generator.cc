@@ -42,6 +42,7 @@ inlaid_error *inlaid_generator_next(inlaid_generator *g, inlaid_cancel *c_or_nul
     required(out_done, "out_done");
     inlaid_generator &generator = checked(g, "generator");
     const Owner owner(generator, "generator");
+    generator.model->state->check_up();
     const train::Generator::Next next = generator.value->next(flag(c_or_null));
     *out_utf8 = buffer(generator.value->text());
     *out_id = next.id;

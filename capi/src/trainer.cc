@@ -8,6 +8,7 @@
 namespace inlaid::capi {
 
 void TrainerState::check_idle() const {
+  state->check_up();
   const std::shared_ptr<train::Run> going = run.lock();
   if (going != nullptr && !going->ended()) {
     fail(Code::kFailedPrecondition, "the trainer is busy: a run uses it");
@@ -198,6 +199,7 @@ inlaid_error *inlaid_evaluate(inlaid_model *m, inlaid_adapter *adapter_or_null, 
   return guard([&] {
     required(out, "out");
     const ModelState &model = *checked(m, "model").value;
+    model.state->check_up();
     const train::LossSums sums = train::evaluate(*model.model, capi::adapter_or_null(adapter_or_null).get(),
                                                  *checked(d, "dataset").value, flag(c_or_null));
     *out = event(eval_event(0, sums));
