@@ -14,9 +14,9 @@ import inlaid
 import tiny
 
 
-def make(tmp_path):
+def make(tmp_path, configure=tiny.config):
     runtime = inlaid.Runtime(1)
-    config = inlaid.Config(tiny.config(tmp_path, lora=True))
+    config = inlaid.Config(configure(tmp_path, lora=True))
     model = inlaid.Model(runtime, config)
     adapter = inlaid.Adapter(model, config)
     data = inlaid.Dataset(model, config)
@@ -65,7 +65,7 @@ def test_use_after_close_raises(tmp_path):
 
 
 def test_shut_down_runtime(tmp_path):
-    things = make(tmp_path)
+    things = make(tmp_path, tiny.endless)
     things["runtime"].shutdown()
     with pytest.raises(inlaid.Cancelled):
         things["run"].join()
