@@ -14,10 +14,14 @@ constexpr int64_t kPiece = int64_t{1} << 18;  // values
 // Largest magnitude that rounds to a finite value of the type, or of the scale of its blocks.
 float largest(DType type) {
   switch (type) {
-    case DType::f16: return 65519.996f;
-    case DType::q8_0: return 65519.996f * 127.0f;
-    case DType::bf16: return 3.3961e38f;
-    default: return 3.4028235e38f;
+    case DType::f16:
+      return 65519.996f;
+    case DType::q8_0:
+      return 65519.996f * 127.0f;
+    case DType::bf16:
+      return 3.3961e38f;
+    default:
+      return 3.4028235e38f;
   }
 }
 
@@ -25,8 +29,8 @@ void check_range(const ExportTensor& tensor, DType dtype, std::span<const float>
   const float limit = largest(dtype);
   for (float value : values) {
     if (!(std::fabs(value) <= limit)) {
-      fail(Code::kOutOfRange, "tensor '", tensor.name, "' holds the value ", value, ", which ", dtype_name(dtype),
-           " cannot store");
+      fail(Code::kOutOfRange, "tensor '", tensor.name, "' holds the value ", value, ", which ",
+           dtype_name(dtype), " cannot store");
     }
   }
 }

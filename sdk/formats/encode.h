@@ -10,9 +10,10 @@
 
 namespace inlaid::formats {
 
-// Asks `tensor` for its values and hands the encoded bytes to `sink` in order. With `row_of`, row r of the output is row
-// row_of(r) of the values (rows = first dimension). kOutOfRange naming the tensor for a value that is not finite or that the
-// type cannot hold: a file with infinities in it would load everywhere and work nowhere.
+// Asks `tensor` for its values and hands the encoded bytes to `sink` in order. With `row_of`, row r of the
+// output is row row_of(r) of the values (rows = first dimension). kOutOfRange naming the tensor for a value
+// that is not finite or that the type cannot hold: a file with infinities in it would load everywhere and
+// work nowhere.
 void encode_tensor(const ExportTensor& tensor, DType dtype, const std::function<int64_t(int64_t)>& row_of,
                    const std::function<void(std::span<const std::byte>)>& sink);
 

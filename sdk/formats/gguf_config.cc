@@ -11,7 +11,9 @@ namespace inlaid::formats {
 namespace {
 
 constexpr std::string_view kArch = "llama";
-std::string arch_key(std::string_view key) { return std::string(kArch) + "." + std::string(key); }
+std::string arch_key(std::string_view key) {
+  return std::string(kArch) + "." + std::string(key);
+}
 
 // The shortest decimal that rounds to the f32 that `value` is.
 double as_written(double value) {
@@ -30,18 +32,35 @@ int64_t uniform_integer(const GgufFile& file, const std::string& key) {
   if (value == nullptr || !value->array) return file.integer(key);
   const std::vector<int64_t> all = file.integers(key);
   if (all.empty() || std::any_of(all.begin(), all.end(), [&](int64_t n) { return n != all[0]; })) {
-    fail(Code::kUnimplemented, file.path(), ": ", key, " differs from layer to layer, which is not supported");
+    fail(Code::kUnimplemented, file.path(), ": ", key,
+         " differs from layer to layer, which is not supported");
   }
   return all[0];
 }
 
-// Metadata of the architecture that is fully used, or does not change the computation. Everything else is refused.
-constexpr std::string_view kUnderstood[] = {
-    "block_count", "context_length", "embedding_length", "feed_forward_length", "vocab_size",
-    "attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length",
-    "attention.layer_norm_rms_epsilon", "attention.causal", "rope.freq_base", "rope.dimension_count",
-    "rope.scaling.type", "rope.scaling.factor", "rope.scale_linear", "rope.scaling.original_context_length",
-    "rope.scaling.finetuned", "expert_count", "expert_used_count", "tensor_data_layout"};
+// Metadata of the architecture that is fully used, or does not change the computation. Everything else is
+// refused.
+constexpr std::string_view kUnderstood[] = {"block_count",
+                                            "context_length",
+                                            "embedding_length",
+                                            "feed_forward_length",
+                                            "vocab_size",
+                                            "attention.head_count",
+                                            "attention.head_count_kv",
+                                            "attention.key_length",
+                                            "attention.value_length",
+                                            "attention.layer_norm_rms_epsilon",
+                                            "attention.causal",
+                                            "rope.freq_base",
+                                            "rope.dimension_count",
+                                            "rope.scaling.type",
+                                            "rope.scaling.factor",
+                                            "rope.scale_linear",
+                                            "rope.scaling.original_context_length",
+                                            "rope.scaling.finetuned",
+                                            "expert_count",
+                                            "expert_used_count",
+                                            "tensor_data_layout"};
 
 void refuse_unknown(const GgufFile& file) {
   const std::string prefix = arch_key("");
@@ -62,8 +81,9 @@ void refuse_unknown(const GgufFile& file) {
   }
 }
 
-// The rotary scaling that rope_freqs.weight was made from. The tensor holds factors only, which fix the parameters up to a
-// common scale: the values that all published models use are tried, with the original context length that the file names.
+// The rotary scaling that rope_freqs.weight was made from. The tensor holds factors only, which fix the
+// parameters up to a common scale: the values that all published models use are tried, with the original
+// context length that the file names.
 Json llama3_scaling(const GgufFile& file, const GgufTensor& tensor, double theta, int64_t head_size) {
   if (tensor.dtype != DType::f32 || tensor.shape != Shape{head_size / 2}) {
     fail(Code::kDataLoss, file.path(), ": rope_freqs.weight must be f32 of shape [", head_size / 2, "]");
@@ -74,13 +94,14 @@ Json llama3_scaling(const GgufFile& file, const GgufTensor& tensor, double theta
   rope.kind = Rope::Kind::kLlama3;
   rope.theta = theta;
   rope.factor = *std::max_element(factors.begin(), factors.end());
-  rope.original_context = file.optional_integer(arch_key("rope.scaling.original_context_length")).value_or(8192);
+  rope.original_context =
+      file.optional_integer(arch_key("rope.scaling.original_context_length")).value_or(8192);
   const std::vector<float> expected = llama3_factors(rope, head_size);
   for (size_t i = 0; i < factors.size(); ++i) {
     if (std::fabs(factors[i] - expected[i]) <= 1e-5f * expected[i]) continue;
-    fail(Code::kUnimplemented, file.path(), ": factor ", i, " in rope_freqs.weight is ", factors[i], ", not the ",
-         expected[i], " of llama3 scaling with factor ", rope.factor, ", low_freq_factor 1, high_freq_factor 4 and ",
-         "original context ", rope.original_context);
+    fail(Code::kUnimplemented, file.path(), ": factor ", i, " in rope_freqs.weight is ", factors[i],
+         ", not the ", expected[i], " of llama3 scaling with factor ", rope.factor,
+         ", low_freq_factor 1, high_freq_factor 4 and ", "original context ", rope.original_context);
   }
   Json scaling = Json::object();
   scaling["rope_type"] = "llama3";
@@ -102,7 +123,8 @@ Json rope_scaling(const GgufFile& file, double theta, int64_t head_size) {
          "' is not supported; supported are none, linear");
   }
   if (factors != nullptr) {
-    if (linear != 1.0) fail(Code::kUnimplemented, file.path(), ": linear scaling and rope_freqs.weight together");
+    if (linear != 1.0)
+      fail(Code::kUnimplemented, file.path(), ": linear scaling and rope_freqs.weight together");
     return llama3_scaling(file, *factors, theta, head_size);
   }
   if (linear == 1.0) return nullptr;
@@ -112,9 +134,12 @@ Json rope_scaling(const GgufFile& file, double theta, int64_t head_size) {
   return scaling;
 }
 
-// Whether all, or none, of the tensors named by `ends` are there in layer 0: Hugging Face's switches know nothing between.
+// Whether all, or none, of the tensors named by `ends` are there in layer 0: Hugging Face's switches know
+// nothing between.
 bool biases(const GgufFile& file, const std::vector<std::string>& names) {
-  const auto there = [&](const std::string& name) { return file.find_tensor("blk.0." + name + ".bias") != nullptr; };
+  const auto there = [&](const std::string& name) {
+    return file.find_tensor("blk.0." + name + ".bias") != nullptr;
+  };
   const auto found = std::count_if(names.begin(), names.end(), there);
   if (found != 0 && static_cast<size_t>(found) != names.size()) {
     fail(Code::kUnimplemented, file.path(), ": blk.0.", *std::find_if(names.begin(), names.end(), there),
@@ -127,12 +152,14 @@ int64_t head_size(const GgufFile& file, int64_t hidden, int64_t heads) {
   if (const auto key = file.optional_integer(arch_key("attention.key_length"))) {
     const int64_t value = file.optional_integer(arch_key("attention.value_length")).value_or(*key);
     if (value != *key) {
-      fail(Code::kUnimplemented, file.path(), ": llama.attention.value_length ", value, " differs from key_length ", *key);
+      fail(Code::kUnimplemented, file.path(), ": llama.attention.value_length ", value,
+           " differs from key_length ", *key);
     }
     return *key;
   }
   if (heads < 1 || hidden % heads != 0) {
-    fail(Code::kDataLoss, file.path(), ": llama.embedding_length ", hidden, " is no multiple of head_count ", heads);
+    fail(Code::kDataLoss, file.path(), ": llama.embedding_length ", hidden, " is no multiple of head_count ",
+         heads);
   }
   return hidden / heads;
 }
@@ -146,7 +173,8 @@ void set_token_id(Json& config, const GgufFile& file, const char* key, const cha
 Json gguf_config(const GgufFile& file) {
   const std::string arch = file.text("general.architecture");
   if (arch != kArch) {
-    fail(Code::kUnimplemented, file.path(), ": architecture '", arch, "' is not supported; supported is llama");
+    fail(Code::kUnimplemented, file.path(), ": architecture '", arch,
+         "' is not supported; supported is llama");
   }
   refuse_unknown(file);
   const GgufTensor* embedding = file.find_tensor("token_embd.weight");
@@ -164,8 +192,8 @@ Json gguf_config(const GgufFile& file) {
   const int64_t size = head_size(file, hidden, heads);
   const int64_t rotated = file.optional_integer(arch_key("rope.dimension_count")).value_or(size);
   if (rotated != size) {
-    fail(Code::kUnimplemented, file.path(), ": llama.rope.dimension_count ", rotated, " differs from the head size ", size,
-         "; partial rotation is not supported");
+    fail(Code::kUnimplemented, file.path(), ": llama.rope.dimension_count ", rotated,
+         " differs from the head size ", size, "; partial rotation is not supported");
   }
   const double theta = file.optional_number(arch_key("rope.freq_base")).value_or(10000.0);
 
@@ -201,7 +229,9 @@ Json gguf_config(const GgufFile& file) {
 
 GgufEntries gguf_architecture(const LlamaGeometry& g) {
   GgufEntries out;
-  const auto put = [&](std::string_view key, GgufValue value) { out.emplace_back(arch_key(key), std::move(value)); };
+  const auto put = [&](std::string_view key, GgufValue value) {
+    out.emplace_back(arch_key(key), std::move(value));
+  };
   put("vocab_size", gguf_u32(g.vocabulary));
   put("context_length", gguf_u32(g.context));
   put("embedding_length", gguf_u32(g.hidden));
@@ -219,19 +249,31 @@ GgufEntries gguf_architecture(const LlamaGeometry& g) {
     put("rope.scaling.factor", gguf_f32(g.rope.factor));
   } else if (g.rope.kind == Rope::Kind::kLlama3) {
     if (g.rope.low != 1.0 || g.rope.high != 4.0) {
-      fail(Code::kUnimplemented, "llama3 rotary scaling with low_freq_factor ", g.rope.low, " and high_freq_factor ",
-           g.rope.high, " cannot be read back from a GGUF file; only 1 and 4 can");
+      fail(Code::kUnimplemented, "llama3 rotary scaling with low_freq_factor ", g.rope.low,
+           " and high_freq_factor ", g.rope.high, " cannot be read back from a GGUF file; only 1 and 4 can");
     }
     put("rope.scaling.original_context_length", gguf_u32(g.rope.original_context));
   }
   return out;
 }
 
-GgufValue gguf_u32(int64_t value) { return {GgufType::u32, false, static_cast<uint64_t>(value)}; }
-GgufValue gguf_f32(double value) { return {GgufType::f32, false, value}; }
-GgufValue gguf_bool(bool value) { return {GgufType::boolean, false, value}; }
-GgufValue gguf_string(std::string value) { return {GgufType::string, false, std::move(value)}; }
-GgufValue gguf_strings(std::vector<std::string> values) { return {GgufType::string, true, std::move(values)}; }
-GgufValue gguf_i32s(std::vector<int64_t> values) { return {GgufType::i32, true, std::move(values)}; }
+GgufValue gguf_u32(int64_t value) {
+  return {GgufType::u32, false, static_cast<uint64_t>(value)};
+}
+GgufValue gguf_f32(double value) {
+  return {GgufType::f32, false, value};
+}
+GgufValue gguf_bool(bool value) {
+  return {GgufType::boolean, false, value};
+}
+GgufValue gguf_string(std::string value) {
+  return {GgufType::string, false, std::move(value)};
+}
+GgufValue gguf_strings(std::vector<std::string> values) {
+  return {GgufType::string, true, std::move(values)};
+}
+GgufValue gguf_i32s(std::vector<int64_t> values) {
+  return {GgufType::i32, true, std::move(values)};
+}
 
 }  // namespace inlaid::formats

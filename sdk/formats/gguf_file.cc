@@ -17,14 +17,14 @@ struct GgmlType {
   std::optional<DType> dtype;
 };
 constexpr GgmlType kTypes[] = {
-    {0, "F32", DType::f32},   {1, "F16", DType::f16},   {2, "Q4_0", DType::q4_0},  {3, "Q4_1", DType::q4_1},
-    {6, "Q5_0", {}},          {7, "Q5_1", {}},          {8, "Q8_0", DType::q8_0},  {9, "Q8_1", {}},
-    {10, "Q2_K", {}},         {11, "Q3_K", {}},         {12, "Q4_K", {}},          {13, "Q5_K", {}},
-    {14, "Q6_K", {}},         {15, "Q8_K", {}},         {16, "IQ2_XXS", {}},       {17, "IQ2_XS", {}},
-    {18, "IQ3_XXS", {}},      {19, "IQ1_S", {}},        {20, "IQ4_NL", {}},        {21, "IQ3_S", {}},
-    {22, "IQ2_S", {}},        {23, "IQ4_XS", {}},       {24, "I8", {}},            {25, "I16", {}},
-    {26, "I32", {}},          {27, "I64", {}},          {28, "F64", {}},           {29, "IQ1_M", {}},
-    {30, "BF16", DType::bf16}, {34, "TQ1_0", {}},       {35, "TQ2_0", {}},         {39, "MXFP4", {}},
+    {0, "F32", DType::f32},    {1, "F16", DType::f16}, {2, "Q4_0", DType::q4_0}, {3, "Q4_1", DType::q4_1},
+    {6, "Q5_0", {}},           {7, "Q5_1", {}},        {8, "Q8_0", DType::q8_0}, {9, "Q8_1", {}},
+    {10, "Q2_K", {}},          {11, "Q3_K", {}},       {12, "Q4_K", {}},         {13, "Q5_K", {}},
+    {14, "Q6_K", {}},          {15, "Q8_K", {}},       {16, "IQ2_XXS", {}},      {17, "IQ2_XS", {}},
+    {18, "IQ3_XXS", {}},       {19, "IQ1_S", {}},      {20, "IQ4_NL", {}},       {21, "IQ3_S", {}},
+    {22, "IQ2_S", {}},         {23, "IQ4_XS", {}},     {24, "I8", {}},           {25, "I16", {}},
+    {26, "I32", {}},           {27, "I64", {}},        {28, "F64", {}},          {29, "IQ1_M", {}},
+    {30, "BF16", DType::bf16}, {34, "TQ1_0", {}},      {35, "TQ2_0", {}},        {39, "MXFP4", {}},
 };
 
 // The name of a ggml type that is known but not supported, or nullptr.
@@ -38,13 +38,15 @@ const char* ggml_name(uint32_t id) {
 [[noreturn]] void refuse_type(const GgufFile& file, const std::string& tensor, uint32_t id) {
   const char* name = ggml_name(id);
   if (name == nullptr) {
-    fail(Code::kDataLoss, file.path(), ": tensor '", tensor, "' has unknown type ", id, "; the file is damaged or newer");
+    fail(Code::kDataLoss, file.path(), ": tensor '", tensor, "' has unknown type ", id,
+         "; the file is damaged or newer");
   }
   fail(Code::kUnimplemented, file.path(), ": tensor '", tensor, "' has type ", name,
        ", which is not supported; supported are F32, F16, BF16, Q4_0, Q4_1, Q8_0");
 }
 
-[[noreturn]] void wrong_type(const GgufFile& file, std::string_view key, const char* wanted, const GgufValue& value) {
+[[noreturn]] void wrong_type(const GgufFile& file, std::string_view key, const char* wanted,
+                             const GgufValue& value) {
   fail(Code::kDataLoss, file.path(), ": metadata key '", key, "' must be ", wanted, ", it is ",
        value.array ? "an array of " : "", gguf_type_name(value.type));
 }
@@ -71,9 +73,11 @@ uint32_t ggml_of_dtype(DType dtype) {
 
 GgufFile::GgufFile(FileSystem& fs, const std::string& path) : file_(fs.open(path)) {
   GgufCursor cursor(*file_);
-  if (cursor.number<uint32_t>() != kGgufMagic) fail(Code::kDataLoss, path, ": is no GGUF file (it does not begin with 'GGUF')");
+  if (cursor.number<uint32_t>() != kGgufMagic)
+    fail(Code::kDataLoss, path, ": is no GGUF file (it does not begin with 'GGUF')");
   const uint32_t version = cursor.number<uint32_t>();
-  if (version != 0 && version % 65536 == 0) fail(Code::kUnimplemented, path, ": big-endian GGUF files are not supported");
+  if (version != 0 && version % 65536 == 0)
+    fail(Code::kUnimplemented, path, ": big-endian GGUF files are not supported");
   if (version != 2 && version != kGgufVersion) {
     fail(Code::kUnimplemented, path, ": GGUF version ", version, " is not supported; supported are 2 and 3");
   }
@@ -92,9 +96,10 @@ GgufFile::GgufFile(FileSystem& fs, const std::string& path) : file_(fs.open(path
 
 void GgufFile::read_table(GgufCursor& cursor, uint64_t count) {
   const int64_t alignment = optional_integer("general.alignment").value_or(kGgufAlignment);
-  if (alignment < 1 || static_cast<uint64_t>(alignment) > kMaxAlignment || (alignment & (alignment - 1)) != 0) {
-    fail(Code::kDataLoss, path(), ": general.alignment is ", alignment, ", it must be a power of two of at most ",
-         kMaxAlignment);
+  if (alignment < 1 || static_cast<uint64_t>(alignment) > kMaxAlignment ||
+      (alignment & (alignment - 1)) != 0) {
+    fail(Code::kDataLoss, path(), ": general.alignment is ", alignment,
+         ", it must be a power of two of at most ", kMaxAlignment);
   }
   std::set<std::string> names;
   for (uint64_t i = 0; i < count; ++i) {
@@ -143,9 +148,9 @@ void GgufFile::check_layout(uint64_t data_begin) {
     }
     if (data_begin > size || tensor.offset > size - data_begin ||
         static_cast<uint64_t>(bytes) > size - data_begin - tensor.offset) {
-      fail(Code::kDataLoss, path(), ": tensor '", tensor.name, "' (", bytes, " bytes at offset ", tensor.offset,
-           " of the data at byte ", data_begin, ") goes past the end of the file at byte ", size,
-           "; the file is cut short or damaged");
+      fail(Code::kDataLoss, path(), ": tensor '", tensor.name, "' (", bytes, " bytes at offset ",
+           tensor.offset, " of the data at byte ", data_begin, ") goes past the end of the file at byte ",
+           size, "; the file is cut short or damaged");
     }
     tensor.offset += data_begin;
     ranges.emplace_back(tensor.offset, tensor.offset + static_cast<uint64_t>(bytes));
@@ -175,7 +180,8 @@ std::optional<int64_t> GgufFile::optional_integer(std::string_view key) const {
   if (value == nullptr) return {};
   if (const auto* number = std::get_if<int64_t>(&value->data)) return *number;
   const auto* number = std::get_if<uint64_t>(&value->data);
-  if (number == nullptr || *number > static_cast<uint64_t>(INT64_MAX)) wrong_type(*this, key, "an integer below 2^63", *value);
+  if (number == nullptr || *number > static_cast<uint64_t>(INT64_MAX))
+    wrong_type(*this, key, "an integer below 2^63", *value);
   return static_cast<int64_t>(*number);
 }
 
@@ -233,7 +239,8 @@ std::vector<int64_t> GgufFile::integers(std::string_view key) const {
   if (list == nullptr) wrong_type(*this, key, "an array of integers", *value);
   std::vector<int64_t> out;
   for (uint64_t number : *list) {
-    if (number > static_cast<uint64_t>(INT64_MAX)) wrong_type(*this, key, "an array of integers below 2^63", *value);
+    if (number > static_cast<uint64_t>(INT64_MAX))
+      wrong_type(*this, key, "an array of integers below 2^63", *value);
     out.push_back(static_cast<int64_t>(number));
   }
   return out;

@@ -1,10 +1,12 @@
-// The GGUF container, version 3 (and 2, which has the same layout): magic "GGUF", u32 version, u64 number of tensors, u64
-// number of metadata keys, the keys with their values, the tensor table (name, u32 dimensions, u64 sizes with the
-// fastest-varying first, u32 type, u64 offset into the data section), padding to general.alignment (default 32), data.
+// The GGUF container, version 3 (and 2, which has the same layout): magic "GGUF", u32 version, u64 number of
+// tensors, u64 number of metadata keys, the keys with their values, the tensor table (name, u32 dimensions,
+// u64 sizes with the fastest-varying first, u32 type, u64 offset into the data section), padding to
+// general.alignment (default 32), data.
 //
-// Everything is checked before it is used: counts against the bytes left, products for overflow, offsets for alignment,
-// overlap and the end of the file. Damage is kDataLoss; a version, byte order or tensor type that is not supported is
-// kUnimplemented by name. What the numbers mean for a model is none of this file's business (gguf_config.h and others).
+// Everything is checked before it is used: counts against the bytes left, products for overflow, offsets for
+// alignment, overlap and the end of the file. Damage is kDataLoss; a version, byte order or tensor type that
+// is not supported is kUnimplemented by name. What the numbers mean for a model is none of this file's
+// business (gguf_config.h and others).
 //
 // Tests: gguf_test.cc (round trip, malformed input), golden_test.cc (files of PyPI gguf).
 #ifndef INLAID_SDK_FORMATS_GGUF_FILE_H_
@@ -28,7 +30,8 @@ constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 constexpr uint32_t kGgufVersion = 3;
 constexpr uint64_t kGgufAlignment = 32;
 
-// The element type of a ggml type id, or nothing for one that is not supported; and the id of a type that can be stored.
+// The element type of a ggml type id, or nothing for one that is not supported; and the id of a type that can
+// be stored.
 std::optional<DType> dtype_of_ggml(uint32_t id);
 uint32_t ggml_of_dtype(DType type);
 
@@ -48,8 +51,8 @@ class GgufFile {
   const std::vector<GgufTensor>& tensors() const { return tensors_; }  // in the order of the file
   const GgufTensor* find_tensor(std::string_view name) const;
 
-  // Typed access to metadata. A key that is there with another type is kDataLoss; missing is nothing, or for the plain forms
-  // kDataLoss naming the key. Integers of every width and sign are accepted as integer.
+  // Typed access to metadata. A key that is there with another type is kDataLoss; missing is nothing, or for
+  // the plain forms kDataLoss naming the key. Integers of every width and sign are accepted as integer.
   const GgufValue* find(std::string_view key) const;
   std::optional<int64_t> optional_integer(std::string_view key) const;
   std::optional<double> optional_number(std::string_view key) const;  // f32, f64 or an integer

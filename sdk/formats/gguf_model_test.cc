@@ -1,4 +1,7 @@
 // GGUF files of whole models: configuration, tensors, tokenizer, there and back.
+#include <algorithm>
+#include <cmath>
+
 #include "sdk/base/testing/memory_file_system.h"
 #include "sdk/formats/gguf_config.h"
 #include "sdk/formats/gguf_file.h"
@@ -19,8 +22,9 @@ ModelFiles written_and_read(FileSystem& fs, const ModelFiles& model, DType dtype
 TEST(GgufModel, ConfigurationRoundTrip) {
   MemoryFileSystem fs;
   ModelFiles model = tiny_model();
-  for (const char* scaling : {"null", R"({"rope_type":"linear","factor":2.5})",
-                              R"({"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,
+  for (const char* scaling :
+       {"null", R"({"rope_type":"linear","factor":2.5})",
+        R"({"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,
                                   "original_max_position_embeddings":64})"}) {
     for (bool flag : {false, true}) {
       model.config["rope_scaling"] = parse_json(scaling, "scaling");
@@ -61,12 +65,14 @@ TEST(GgufModel, StoredTypesAndRowOrder) {
     const std::vector<std::byte> half_split = bytes_of(*read.weights, q);
     for (size_t r = 0; r < 16; ++r) {
       const size_t from = static_cast<size_t>(half_split_row(static_cast<int64_t>(r), 8));
-      EXPECT_TRUE(std::equal(raw.begin() + static_cast<long>(r * row), raw.begin() + static_cast<long>((r + 1) * row),
+      EXPECT_TRUE(std::equal(raw.begin() + static_cast<long>(r * row),
+                             raw.begin() + static_cast<long>((r + 1) * row),
                              half_split.begin() + static_cast<long>(from * row)))
           << r;
     }
     std::vector<float> bias(16);
-    file.file().read_at(file.find_tensor("blk.0.attn_q.bias")->offset, std::as_writable_bytes(std::span(bias)));
+    file.file().read_at(file.find_tensor("blk.0.attn_q.bias")->offset,
+                        std::as_writable_bytes(std::span(bias)));
     EXPECT_EQ(bias[1], values_of(*read.weights, "model.layers.0.self_attn.q_proj.bias")[4]);
   }
 }
@@ -85,7 +91,8 @@ TEST(GgufModel, IdentityFollowsContent) {
 TEST(GgufModel, WriterRefusesWhatDoesNotFit) {
   MemoryFileSystem fs;
   const ModelFiles model = tiny_model();
-  const auto refused = [&](const ModelFiles& files, std::vector<ExportTensor> tensors, Code code, const char* text) {
+  const auto refused = [&](const ModelFiles& files, std::vector<ExportTensor> tensors, Code code,
+                           const char* text) {
     EXPECT_FAILS(code, text, write_gguf(fs, "/bad.gguf", files, tensors));
     EXPECT_EQ(fs.list("/"), std::vector<std::string>{}) << text;
   };
@@ -96,7 +103,8 @@ TEST(GgufModel, WriterRefusesWhatDoesNotFit) {
   };
   auto tensors = tiny_tensors(model.config, DType::f32);
   refused(changed("model_type", "gpt2"), tensors, Code::kUnimplemented, "gpt2");
-  refused(changed("tie_word_embeddings", false), tensors, Code::kInvalidArgument, "'lm_head.weight' of the model is missing");
+  refused(changed("tie_word_embeddings", false), tensors, Code::kInvalidArgument,
+          "'lm_head.weight' of the model is missing");
   refused(changed("intermediate_size", 96), tensors, Code::kInvalidArgument, "shape [64, 32]");
   refused(changed("attention_bias", false), tensors, Code::kInvalidArgument, "not part of the model");
   auto twice = tensors;
@@ -113,7 +121,9 @@ TEST(GgufModel, WriterRefusesWhatDoesNotFit) {
   for (ExportTensor& tensor : narrow) tensor.dtype = DType::q8_0;
   refused(model, narrow, Code::kInvalidArgument, "o_proj.weight");  // 16 columns
   refused(changed("rope_scaling", parse_json(R"({"rope_type":"llama3","factor":8.0,"low_freq_factor":2.0,
-      "high_freq_factor":4.0,"original_max_position_embeddings":64})", "s")), tensors, Code::kUnimplemented, "low_freq_factor 2");
+      "high_freq_factor":4.0,"original_max_position_embeddings":64})",
+                                             "s")),
+          tensors, Code::kUnimplemented, "low_freq_factor 2");
 }
 
 // A GGUF file of the tiny model with one metadata key set to something else, or removed.
@@ -154,13 +164,15 @@ TEST(GgufModel, MetadataThatChangesTheComputationIsRefusedByName) {
   MemoryFileSystem fs;
   with_metadata(fs, "unrelated", nullptr);
   EXPECT_NO_THROW(open_model(fs, "/changed.gguf"));
-  const auto refused = [&](const std::string& key, const GgufValue& value, Code code, const std::string& text) {
+  const auto refused = [&](const std::string& key, const GgufValue& value, Code code,
+                           const std::string& text) {
     with_metadata(fs, key, &value);
     EXPECT_FAILS(code, text, open_model(fs, "/changed.gguf"));
   };
   refused("general.architecture", gguf_string("qwen2moe"), Code::kUnimplemented, "'qwen2moe'");
   refused("llama.expert_count", gguf_u32(8), Code::kUnimplemented, "experts");
-  refused("llama.attention.sliding_window", gguf_u32(4096), Code::kUnimplemented, "llama.attention.sliding_window");
+  refused("llama.attention.sliding_window", gguf_u32(4096), Code::kUnimplemented,
+          "llama.attention.sliding_window");
   refused("llama.rope.dimension_count", gguf_u32(4), Code::kUnimplemented, "partial rotation");
   refused("llama.rope.scaling.type", gguf_string("yarn"), Code::kUnimplemented, "yarn");
   refused("llama.attention.value_length", gguf_u32(16), Code::kUnimplemented, "value_length");
@@ -170,18 +182,48 @@ TEST(GgufModel, MetadataThatChangesTheComputationIsRefusedByName) {
   refused("llama.attention.head_count", gguf_u32(0), Code::kDataLoss, "num_attention_heads");
   refused("llama.attention.head_count_kv", gguf_i32s({1, 2}), Code::kUnimplemented, "layer to layer");
   refused("tokenizer.ggml.model", gguf_string("t5"), Code::kUnimplemented, "'t5'");
-  refused("tokenizer.ggml.pre", gguf_string("deepseek-llm"), Code::kUnimplemented, "'deepseek-llm' is not supported; supported are gpt-2");
+  refused("tokenizer.ggml.pre", gguf_string("deepseek-llm"), Code::kUnimplemented,
+          "'deepseek-llm' is not supported; supported are gpt-2");
   refused("tokenizer.ggml.bos_token_id", gguf_u32(99), Code::kDataLoss, "99");
   refused("tokenizer.ggml.merges", gguf_strings({"a b", "a  b"}), Code::kDataLoss, "merge 1");
   refused("tokenizer.ggml.merges", gguf_strings({"a c"}), Code::kDataLoss, "merge 0");
   refused("tokenizer.ggml.token_type", gguf_i32s({1, 1}), Code::kDataLoss, "2 entries");
-  refused("tokenizer.ggml.tokens", gguf_strings(std::vector<std::string>(12, "x")), Code::kDataLoss, "same text");
-  refused("tokenizer.ggml.tokens", gguf_strings({"\xff", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}),
-          Code::kDataLoss, "not UTF-8");
+  refused("tokenizer.ggml.tokens", gguf_strings(std::vector<std::string>(12, "x")), Code::kDataLoss,
+          "same text");
+  refused("tokenizer.ggml.tokens",
+          gguf_strings({"\xff", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}), Code::kDataLoss,
+          "not UTF-8");
   with_metadata(fs, "tokenizer.ggml.pre", nullptr);
   EXPECT_FAILS(Code::kUnimplemented, "tokenizer.ggml.pre is missing", open_model(fs, "/changed.gguf"));
   with_metadata(fs, "llama.block_count", nullptr);
   EXPECT_FAILS(Code::kDataLoss, "llama.block_count", open_model(fs, "/changed.gguf"));
+}
+
+// Damage anywhere in the header of a whole model gives an Error or a model that can be read, never anything
+// else.
+TEST(GgufModel, BitFlipsAreErrorsOrHarmless) {
+  MemoryFileSystem fs;
+  const ModelFiles model = tiny_model();
+  write_gguf(fs, "/m.gguf", model, tiny_tensors(model.config, DType::q8_0));
+  const std::string whole = read_text(fs, "/m.gguf");
+  uint64_t header = whole.size();
+  const GgufFile file(fs, "/m.gguf");
+  for (const GgufTensor& tensor : file.tensors()) header = std::min(header, tensor.offset);
+  int refused = 0;
+  for (uint64_t bit = 0; bit < 8 * header;
+       bit += 3) {  // 3 and 8 have no common factor: every bit of a byte has its turn
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    write_text(fs, "/flip", damaged);
+    const Outcome outcome = outcome_of([&] {
+      const ModelFiles files = open_model(fs, "/flip");
+      for (const StoredTensor& tensor : files.weights->tensors()) bytes_of(*files.weights, tensor.name);
+    });
+    if (outcome.code == Code::kOk) continue;
+    ++refused;
+    EXPECT_TRUE(outcome.code == Code::kDataLoss || outcome.code == Code::kUnimplemented) << outcome.message;
+  }
+  EXPECT_GT(refused, 1000);
 }
 
 }  // namespace

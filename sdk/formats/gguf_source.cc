@@ -7,7 +7,8 @@
 
 namespace inlaid::formats {
 
-GgufSource::GgufSource(std::unique_ptr<GgufFile> file, const LlamaGeometry& geometry) : file_(std::move(file)) {
+GgufSource::GgufSource(std::unique_ptr<GgufFile> file, const LlamaGeometry& geometry)
+    : file_(std::move(file)) {
   struct Found {
     StoredTensor tensor;
     Place place;
@@ -16,18 +17,20 @@ GgufSource::GgufSource(std::unique_ptr<GgufFile> file, const LlamaGeometry& geom
   for (const GgufTensor& stored : file_->tensors()) {
     if (stored.name == "rope_freqs.weight") continue;  // became rope_scaling in the configuration
     const auto name = hugging_face_name(stored.name);
-    Found entry{{name ? name->name : stored.name, stored.dtype, stored.shape, file_->path()}, {stored.offset, 0}};
+    Found entry{{name ? name->name : stored.name, stored.dtype, stored.shape, file_->path()},
+                {stored.offset, 0}};
     if (name && name->rows != RowOrder::kSame) {
       const int64_t rows = geometry.heads_of(name->rows) * geometry.head_size;
       if (stored.shape[0] != rows) {
-        fail(Code::kDataLoss, file_->path(), ": tensor '", stored.name, "' has ", stored.shape[0], " rows, the metadata says ",
-             geometry.heads_of(name->rows), " heads of ", geometry.head_size);
+        fail(Code::kDataLoss, file_->path(), ": tensor '", stored.name, "' has ", stored.shape[0],
+             " rows, the metadata says ", geometry.heads_of(name->rows), " heads of ", geometry.head_size);
       }
       entry.place.head_size = geometry.head_size;
     }
     found.push_back(std::move(entry));
   }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.tensor.name < b.tensor.name; });
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return a.tensor.name < b.tensor.name; });
   for (Found& entry : found) {
     if (!tensors_.empty() && tensors_.back().name == entry.tensor.name) {
       fail(Code::kDataLoss, file_->path(), ": tensor '", entry.tensor.name, "' appears under two names");
@@ -53,7 +56,8 @@ void GgufSource::read(size_t index, std::span<std::byte> out) const {
     file_->file().read_at(place.offset + begin, head);
     for (int64_t row = 0; row < place.head_size; ++row) {
       const size_t to = static_cast<size_t>(half_split_row(row, place.head_size));
-      std::memcpy(out.data() + begin + to * row_bytes, head.data() + static_cast<size_t>(row) * row_bytes, row_bytes);
+      std::memcpy(out.data() + begin + to * row_bytes, head.data() + static_cast<size_t>(row) * row_bytes,
+                  row_bytes);
     }
   }
 }

@@ -1,6 +1,6 @@
-// The tensors of a llama-like GGUF file under Hugging Face names, with the rows of q and k in half-split order
-// (llama_names.h). A tensor that the table of names does not know keeps its own name, so that whoever loads the model can
-// say that it is left over.
+// The tensors of a llama-like GGUF file under Hugging Face names, with the rows of q and k in half-split
+// order (llama_names.h). A tensor that the table of names does not know keeps its own name, so that whoever
+// loads the model can say that it is left over.
 #ifndef INLAID_SDK_FORMATS_GGUF_SOURCE_H_
 #define INLAID_SDK_FORMATS_GGUF_SOURCE_H_
 

@@ -110,7 +110,9 @@ TEST(Gguf, RefusesHostileFiles) {
     write_text(fs, kFile, bytes);
     EXPECT_FAILS(code, text, GgufFile(fs, kFile));
   };
-  const auto table = [&](const std::vector<Entry>& tensors, size_t data) { return container({}, tensors, data); };
+  const auto table = [&](const std::vector<Entry>& tensors, size_t data) {
+    return container({}, tensors, data);
+  };
   refused("GGML" + std::string(60, '\0'), Code::kDataLoss, "no GGUF file");
   const auto patched = [&](size_t at, uint64_t value, size_t width) {
     std::string bytes = container(some_metadata(), {}, 0);
@@ -155,7 +157,8 @@ TEST(Gguf, RefusesHostileFiles) {
 TEST(Gguf, LongStringArrays) {
   MemoryFileSystem fs;
   std::vector<std::string> words;
-  for (int i = 0; i < 50'000; ++i) words.push_back("word" + std::to_string(i * 7919) + std::string(static_cast<size_t>(i % 60), 'x'));
+  for (int i = 0; i < 50'000; ++i)
+    words.push_back("word" + std::to_string(i * 7919) + std::string(static_cast<size_t>(i % 60), 'x'));
   write_text(fs, kFile, container({{"words", gguf_strings(words)}}, {}, 0));
   EXPECT_EQ(GgufFile(fs, kFile).texts("words"), words);
 }

@@ -9,9 +9,18 @@
 namespace inlaid::formats {
 namespace {
 
-enum TokenType : int64_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+enum TokenType : int64_t {
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6
+};
 
-std::string key_of(std::string_view name) { return "tokenizer.ggml." + std::string(name); }
+std::string key_of(std::string_view name) {
+  return "tokenizer.ggml." + std::string(name);
+}
 
 struct Tokens {
   const std::vector<std::string>& texts;
@@ -19,7 +28,9 @@ struct Tokens {
   size_t used;  // ids from here on are padding
 };
 
-std::string padding_text(size_t id) { return "[PAD" + std::to_string(id) + "]"; }
+std::string padding_text(size_t id) {
+  return "[PAD" + std::to_string(id) + "]";
+}
 
 Tokens read_tokens(const GgufFile& file) {
   Tokens out{file.texts(key_of("tokens")), {}, 0};
@@ -27,12 +38,13 @@ Tokens read_tokens(const GgufFile& file) {
   if (file.find(key_of("token_type")) != nullptr) {
     out.types = file.integers(key_of("token_type"));
     if (out.types.size() != out.texts.size()) {
-      fail(Code::kDataLoss, file.path(), ": tokenizer.ggml.token_type has ", out.types.size(), " entries, there are ",
-           out.texts.size(), " tokens");
+      fail(Code::kDataLoss, file.path(), ": tokenizer.ggml.token_type has ", out.types.size(),
+           " entries, there are ", out.texts.size(), " tokens");
     }
   }
   out.used = out.texts.size();
-  while (out.used > 0 && out.types[out.used - 1] == kUnused && out.texts[out.used - 1] == padding_text(out.used - 1)) {
+  while (out.used > 0 && out.types[out.used - 1] == kUnused &&
+         out.texts[out.used - 1] == padding_text(out.used - 1)) {
     --out.used;
   }
   return out;
@@ -44,7 +56,8 @@ std::string token_at(const GgufFile& file, std::string_view name) {
   if (!id) return "";
   const auto& tokens = file.texts(key_of("tokens"));
   if (*id < 0 || static_cast<uint64_t>(*id) >= tokens.size()) {
-    fail(Code::kDataLoss, file.path(), ": ", key_of(name), " is ", *id, ", there are ", tokens.size(), " tokens");
+    fail(Code::kDataLoss, file.path(), ": ", key_of(name), " is ", *id, ", there are ", tokens.size(),
+         " tokens");
   }
   return tokens[static_cast<size_t>(*id)];
 }
@@ -57,13 +70,14 @@ PreTokenizer read_pre_tokenizer(const GgufFile& file) {
   }
   const auto pre = file.optional_text(key_of("pre"));
   if (!pre) {
-    fail(Code::kUnimplemented, file.path(), ": tokenizer.ggml.pre is missing, so that it is unknown how text is split; ",
-         "known are ", pre_tokenizer_names());
+    fail(Code::kUnimplemented, file.path(),
+         ": tokenizer.ggml.pre is missing, so that it is unknown how text is split; ", "known are ",
+         pre_tokenizer_names());
   }
   auto found = pre_tokenizer_named(*pre);
   if (!found) {
-    fail(Code::kUnimplemented, file.path(), ": tokenizer.ggml.pre '", *pre, "' is not supported; supported are ",
-         pre_tokenizer_names());
+    fail(Code::kUnimplemented, file.path(), ": tokenizer.ggml.pre '", *pre,
+         "' is not supported; supported are ", pre_tokenizer_names());
   }
   return std::move(*found);
 }
@@ -71,7 +85,9 @@ PreTokenizer read_pre_tokenizer(const GgufFile& file) {
 bool adds_bos(const GgufFile& file, const PreTokenizer& pre) {
   return file.optional_flag(key_of("add_bos_token")).value_or(pre.adds_bos);
 }
-bool adds_eos(const GgufFile& file) { return file.optional_flag(key_of("add_eos_token")).value_or(false); }
+bool adds_eos(const GgufFile& file) {
+  return file.optional_flag(key_of("add_eos_token")).value_or(false);
+}
 
 Json template_item(const char* kind, const std::string& id, int type) {
   Json out = Json::object();
@@ -91,7 +107,8 @@ Json post_processor(const GgufFile& file, const PreTokenizer& pre) {
   out["special_tokens"] = Json::object();
   const auto put = [&](Json& list, std::string_view name, int type) {
     const std::string token = token_at(file, name);
-    if (token.empty()) fail(Code::kDataLoss, file.path(), ": ", key_of(name), " is missing, but the token is to be added");
+    if (token.empty())
+      fail(Code::kDataLoss, file.path(), ": ", key_of(name), " is missing, but the token is to be added");
     list.push_back(template_item("SpecialToken", token, type));
     Json& entry = out["special_tokens"][token];
     entry["id"] = token;
@@ -116,7 +133,9 @@ std::string quoted(const GgufFile& file, const std::string& text) {
   }
 }
 
-bool is_added(int64_t type) { return type == kControl || type == kUnknown || type == kUserDefined; }
+bool is_added(int64_t type) {
+  return type == kControl || type == kUnknown || type == kUserDefined;
+}
 
 // "vocab" and "merges" of the model as text: built by hand, since they have about 100,000 entries.
 std::string model_json(const GgufFile& file, const Tokens& tokens, bool ignore_merges) {
@@ -129,8 +148,8 @@ std::string model_json(const GgufFile& file, const Tokens& tokens, bool ignore_m
   out += ",\"vocab\":{";
   for (size_t id = 0; id < tokens.used; ++id) {
     if (!ids.emplace(tokens.texts[id], id).second) {
-      fail(Code::kDataLoss, file.path(), ": tokens ", ids[tokens.texts[id]], " and ", id, " have the same text '",
-           tokens.texts[id], "'");
+      fail(Code::kDataLoss, file.path(), ": tokens ", ids[tokens.texts[id]], " and ", id,
+           " have the same text '", tokens.texts[id], "'");
     }
     if (id > 0) out += ',';
     out += quoted(file, tokens.texts[id]);
@@ -143,8 +162,9 @@ std::string model_json(const GgufFile& file, const Tokens& tokens, bool ignore_m
     const std::string& merge = merges[rank];
     const size_t space = merge.find(' ');
     const auto known = [&](const std::string& part) { return ids.contains(part); };
-    if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos || !known(merge.substr(0, space)) ||
-        !known(merge.substr(space + 1)) || !known(merge.substr(0, space) + merge.substr(space + 1))) {
+    if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos ||
+        !known(merge.substr(0, space)) || !known(merge.substr(space + 1)) ||
+        !known(merge.substr(0, space) + merge.substr(space + 1))) {
       fail(Code::kDataLoss, file.path(), ": merge ", rank, " '", merge,
            "' is not two tokens, separated by one space, whose joined text is a token as well");
     }
@@ -156,7 +176,9 @@ std::string model_json(const GgufFile& file, const Tokens& tokens, bool ignore_m
 
 }  // namespace
 
-bool has_gguf_tokenizer(const GgufFile& file) { return file.find(key_of("model")) != nullptr; }
+bool has_gguf_tokenizer(const GgufFile& file) {
+  return file.find(key_of("model")) != nullptr;
+}
 
 std::string gguf_tokenizer_json(const GgufFile& file) {
   const PreTokenizer pre = read_pre_tokenizer(file);
@@ -213,7 +235,8 @@ Json gguf_tokenizer_config(const GgufFile& file) {
     entry["content"] = tokens.texts[id];
     for (const char* flag : {"lstrip", "normalized", "rstrip", "single_word"}) entry[flag] = false;
     entry["special"] = tokens.types[id] != kUserDefined;
-    entries.emplace_back(std::to_string(id), std::move(entry));  // ids are distinct: no search for an equal key
+    entries.emplace_back(std::to_string(id),
+                         std::move(entry));  // ids are distinct: no search for an equal key
   }
   return out;
 }

@@ -22,7 +22,9 @@ Json member(const Json& object, const char* key) {
   return found == object.end() ? Json() : *found;
 }
 
-bool is_true(const Json& object, const char* key) { return member(object, key) == true; }
+bool is_true(const Json& object, const char* key) {
+  return member(object, key) == true;
+}
 
 struct Vocabulary {
   std::vector<std::string> tokens;
@@ -32,12 +34,13 @@ struct Vocabulary {
 
 void place(Vocabulary& out, const std::string& token, int64_t id, int64_t type) {
   if (id < 0 || static_cast<size_t>(id) >= out.tokens.size()) {
-    fail(Code::kInvalidArgument, kWhat, ": token '", token, "' has id ", id, ", the model has ", out.tokens.size(),
-         " embeddings");
+    fail(Code::kInvalidArgument, kWhat, ": token '", token, "' has id ", id, ", the model has ",
+         out.tokens.size(), " embeddings");
   }
   const size_t i = static_cast<size_t>(id);
   if (out.types[i] != kUnused && out.tokens[i] != token) {
-    fail(Code::kInvalidArgument, kWhat, ": id ", id, " belongs to both '", out.tokens[i], "' and '", token, "'");
+    fail(Code::kInvalidArgument, kWhat, ": id ", id, " belongs to both '", out.tokens[i], "' and '", token,
+         "'");
   }
   out.tokens[i] = token;
   out.types[i] = type;
@@ -51,7 +54,8 @@ Vocabulary read_vocabulary(const Json& tokenizer, int64_t rows) {
   const Json& vocab = at(at(tokenizer, "model", kWhat), "vocab", kWhat);
   if (!vocab.is_object()) fail(Code::kInvalidArgument, kWhat, ": key 'model.vocab' must be an object");
   for (const auto& [token, id] : vocab.items()) {
-    if (!id.is_number_integer()) fail(Code::kInvalidArgument, kWhat, ": the id of token '", token, "' must be an integer");
+    if (!id.is_number_integer())
+      fail(Code::kInvalidArgument, kWhat, ": the id of token '", token, "' must be an integer");
     place(out, token, id.get<int64_t>(), kNormal);
   }
   const Json added = member(tokenizer, "added_tokens");
@@ -93,7 +97,8 @@ PreTokenizer recognise(const Json& tokenizer) {
   if (!type.is_null() && type != "BPE") {
     refuse("its model is '" + (type.is_string() ? type.get<std::string>() : "?") + "'; supported is BPE");
   }
-  if (is_true(model, "byte_fallback")) refuse("it falls back to bytes (SentencePiece); supported is byte-level BPE");
+  if (is_true(model, "byte_fallback"))
+    refuse("it falls back to bytes (SentencePiece); supported is byte-level BPE");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     const Json value = member(model, key);
     if (!value.is_null() && value != "") refuse(std::string("model.") + key + " is set");
@@ -111,7 +116,8 @@ struct AddedByTemplate {
   bool bos = false, eos = false;
 };
 
-// What the post-processor puts before and behind a text. Only one special token on each side can be expressed in GGUF.
+// What the post-processor puts before and behind a text. Only one special token on each side can be expressed
+// in GGUF.
 AddedByTemplate read_post_processor(const Json& processor) {
   AddedByTemplate out;
   if (processor.is_null()) return out;
@@ -141,10 +147,12 @@ AddedByTemplate read_post_processor(const Json& processor) {
   return out;
 }
 
-// Ids of special tokens: from the texts in tokenizer_config.json, else from generation_config.json and config.json.
+// Ids of special tokens: from the texts in tokenizer_config.json, else from generation_config.json and
+// config.json.
 class SpecialIds {
  public:
-  SpecialIds(const ModelFiles& files, const Vocabulary& vocabulary) : files_(files), vocabulary_(vocabulary) {}
+  SpecialIds(const ModelFiles& files, const Vocabulary& vocabulary)
+      : files_(files), vocabulary_(vocabulary) {}
 
   std::optional<int64_t> of(const char* token_key, const char* id_key) const {
     const Json token = member(files_.tokenizer_config, token_key);
@@ -209,18 +217,21 @@ GgufEntries gguf_tokenizer_entries(const ModelFiles& files, int64_t vocabulary) 
     const std::vector<int64_t> ends = special.ends();
     if (bos) put("bos_token_id", gguf_u32(*bos));
     constexpr const char* kEnds[] = {"eos_token_id", "eot_token_id", "eom_token_id"};
-    if (ends.size() > std::size(kEnds)) refuse("it has " + std::to_string(ends.size()) + " end tokens, GGUF has room for 3");
+    if (ends.size() > std::size(kEnds))
+      refuse("it has " + std::to_string(ends.size()) + " end tokens, GGUF has room for 3");
     for (size_t i = 0; i < ends.size(); ++i) put(kEnds[i], gguf_u32(ends[i]));
     if (const auto id = special.of("unk_token", "unk_token_id")) put("unknown_token_id", gguf_u32(*id));
     if (const auto id = special.of("pad_token", "pad_token_id")) put("padding_token_id", gguf_u32(*id));
-    if ((added.bos && !bos) || (added.eos && ends.empty())) refuse("its post_processor adds a token that has no id");
+    if ((added.bos && !bos) || (added.eos && ends.empty()))
+      refuse("its post_processor adds a token that has no id");
     put("add_bos_token", gguf_bool(added.bos));
     put("add_eos_token", gguf_bool(added.eos));
     put("add_space_prefix", gguf_bool(false));
     put("token_type", gguf_i32s(std::move(tokens.types)));
     put("tokens", gguf_strings(std::move(tokens.tokens)));
   }
-  if (!files.chat_template.empty()) out.emplace_back("tokenizer.chat_template", gguf_string(files.chat_template));
+  if (!files.chat_template.empty())
+    out.emplace_back("tokenizer.chat_template", gguf_string(files.chat_template));
   return out;
 }
 

@@ -41,7 +41,8 @@ TEST(GgufTokenizer, TinyRoundTrip) {
   EXPECT_EQ(read.generation_config["eos_token_id"], (Json{1, 2}));
 }
 
-// tokenizer.json files that the library tokenizers wrote come back with the same splitting, vocabulary and merges.
+// tokenizer.json files that the library tokenizers wrote come back with the same splitting, vocabulary and
+// merges.
 TEST(GgufTokenizer, GoldenTokenizersRoundTrip) {
   for (const char* name : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
     ModelFiles model = tiny_model();
@@ -54,7 +55,8 @@ TEST(GgufTokenizer, GoldenTokenizersRoundTrip) {
     for (const char* part : {"added_tokens", "normalizer", "post_processor", "decoder", "model"}) {
       EXPECT_EQ(read[part], wanted[part]) << name << " " << part;
     }
-    const auto pre = pre_tokenizer_like(wanted["normalizer"], wanted["pre_tokenizer"], wanted["model"]["ignore_merges"]);
+    const auto pre =
+        pre_tokenizer_like(wanted["normalizer"], wanted["pre_tokenizer"], wanted["model"]["ignore_merges"]);
     ASSERT_TRUE(pre) << name;
     EXPECT_EQ(pre->name, name);
     EXPECT_EQ(read["pre_tokenizer"], pre->pre_tokenizer);
@@ -72,7 +74,8 @@ TEST(GgufTokenizer, BosAndEosOfTheTemplate) {
       if (eos) single.push_back(Json{{"SpecialToken", {{"id", "a"}, {"type_id", 0}}}});
       const Json byte_level{{"type", "ByteLevel"}, {"trim_offsets", false}};
       const Json processor{{"type", "TemplateProcessing"}, {"single", single}};
-      tokenizer["post_processor"] = Json{{"type", "Sequence"}, {"processors", Json::array({byte_level, processor})}};
+      tokenizer["post_processor"] =
+          Json{{"type", "Sequence"}, {"processors", Json::array({byte_level, processor})}};
       model.tokenizer_json = to_text(tokenizer);
       const ModelFiles read = through_gguf(model);
       EXPECT_EQ(read.tokenizer_config["add_bos_token"], bos);

@@ -12,19 +12,26 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "GGUF numbers are read as they lie in the file");
 
 constexpr uint64_t kBuffer = uint64_t{1} << 20;
+// Entries of one array. Vocabularies and merges have less than a million; elements take up to 32 times their
+// bytes in memory.
+constexpr uint64_t kMaxArray = uint64_t{1} << 24;
 
 // Bytes of one element; of a string, its length field.
 uint64_t least_bytes(GgufType type) {
   switch (type) {
     case GgufType::u8:
     case GgufType::i8:
-    case GgufType::boolean: return 1;
+    case GgufType::boolean:
+      return 1;
     case GgufType::u16:
-    case GgufType::i16: return 2;
+    case GgufType::i16:
+      return 2;
     case GgufType::u32:
     case GgufType::i32:
-    case GgufType::f32: return 4;
-    default: return 8;
+    case GgufType::f32:
+      return 4;
+    default:
+      return 8;
   }
 }
 
@@ -50,19 +57,44 @@ template <typename Put>
 void read_elements(GgufCursor& cursor, GgufType type, uint64_t n, Put&& put) {
   for (uint64_t i = 0; i < n; ++i) {
     switch (type) {
-      case GgufType::u8: put(uint64_t{cursor.number<uint8_t>()}); break;
-      case GgufType::u16: put(uint64_t{cursor.number<uint16_t>()}); break;
-      case GgufType::u32: put(uint64_t{cursor.number<uint32_t>()}); break;
-      case GgufType::u64: put(cursor.number<uint64_t>()); break;
-      case GgufType::i8: put(int64_t{cursor.number<int8_t>()}); break;
-      case GgufType::i16: put(int64_t{cursor.number<int16_t>()}); break;
-      case GgufType::i32: put(int64_t{cursor.number<int32_t>()}); break;
-      case GgufType::i64: put(cursor.number<int64_t>()); break;
-      case GgufType::f32: put(double{cursor.number<float>()}); break;
-      case GgufType::f64: put(cursor.number<double>()); break;
-      case GgufType::boolean: put(read_bool(cursor)); break;
-      case GgufType::string: put(cursor.text()); break;
-      case GgufType::array: INLAID_CHECK(false);
+      case GgufType::u8:
+        put(uint64_t{cursor.number<uint8_t>()});
+        break;
+      case GgufType::u16:
+        put(uint64_t{cursor.number<uint16_t>()});
+        break;
+      case GgufType::u32:
+        put(uint64_t{cursor.number<uint32_t>()});
+        break;
+      case GgufType::u64:
+        put(cursor.number<uint64_t>());
+        break;
+      case GgufType::i8:
+        put(int64_t{cursor.number<int8_t>()});
+        break;
+      case GgufType::i16:
+        put(int64_t{cursor.number<int16_t>()});
+        break;
+      case GgufType::i32:
+        put(int64_t{cursor.number<int32_t>()});
+        break;
+      case GgufType::i64:
+        put(cursor.number<int64_t>());
+        break;
+      case GgufType::f32:
+        put(double{cursor.number<float>()});
+        break;
+      case GgufType::f64:
+        put(cursor.number<double>());
+        break;
+      case GgufType::boolean:
+        put(read_bool(cursor));
+        break;
+      case GgufType::string:
+        put(cursor.text());
+        break;
+      case GgufType::array:
+        INLAID_CHECK(false);
     }
   }
 }
@@ -75,16 +107,33 @@ void append_element(std::string& out, GgufType type, const T& value) {
     switch (type) {
       case GgufType::u8:
       case GgufType::i8:
-      case GgufType::boolean: append_number(out, static_cast<uint8_t>(value)); break;
+      case GgufType::boolean:
+        append_number(out, static_cast<uint8_t>(value));
+        break;
       case GgufType::u16:
-      case GgufType::i16: append_number(out, static_cast<uint16_t>(value)); break;
-      case GgufType::u32: append_number(out, static_cast<uint32_t>(value)); break;
-      case GgufType::i32: append_number(out, static_cast<int32_t>(value)); break;
-      case GgufType::f32: append_number(out, static_cast<float>(value)); break;
-      case GgufType::u64: append_number(out, static_cast<uint64_t>(value)); break;
-      case GgufType::i64: append_number(out, static_cast<int64_t>(value)); break;
-      case GgufType::f64: append_number(out, static_cast<double>(value)); break;
-      default: INLAID_CHECK(false);
+      case GgufType::i16:
+        append_number(out, static_cast<uint16_t>(value));
+        break;
+      case GgufType::u32:
+        append_number(out, static_cast<uint32_t>(value));
+        break;
+      case GgufType::i32:
+        append_number(out, static_cast<int32_t>(value));
+        break;
+      case GgufType::f32:
+        append_number(out, static_cast<float>(value));
+        break;
+      case GgufType::u64:
+        append_number(out, static_cast<uint64_t>(value));
+        break;
+      case GgufType::i64:
+        append_number(out, static_cast<int64_t>(value));
+        break;
+      case GgufType::f64:
+        append_number(out, static_cast<double>(value));
+        break;
+      default:
+        INLAID_CHECK(false);
     }
   }
 }
@@ -104,8 +153,8 @@ const char* gguf_type_name(GgufType type) {
 
 void GgufCursor::take(std::span<std::byte> out) {
   if (out.size() > left()) {
-    fail(Code::kDataLoss, path(), ": ends inside its header: ", out.size(), " bytes are needed at byte ", position_,
-         ", ", left(), " are left; the file is cut short or damaged");
+    fail(Code::kDataLoss, path(), ": ends inside its header: ", out.size(), " bytes are needed at byte ",
+         position_, ", ", left(), " are left; the file is cut short or damaged");
   }
   while (!out.empty()) {
     if (position_ < buffer_begin_ || position_ >= buffer_begin_ + buffer_.size()) {
@@ -131,8 +180,9 @@ std::string GgufCursor::text() {
 uint64_t GgufCursor::count(uint64_t bytes_each, const char* what) {
   const uint64_t n = number<uint64_t>();
   if (n > left() / bytes_each) {
-    fail(Code::kDataLoss, path(), ": ", what, " before byte ", position_, " claims ", n, " entries, more than the ",
-         left(), " bytes that are left can hold; the file is cut short or damaged");
+    fail(Code::kDataLoss, path(), ": ", what, " before byte ", position_, " claims ", n,
+         " entries, more than the ", left(),
+         " bytes that are left can hold; the file is cut short or damaged");
   }
   return n;
 }
@@ -149,6 +199,10 @@ GgufValue GgufCursor::value() {
            " is not supported");
     }
     n = count(least_bytes(out.type), "an array");
+    if (n > kMaxArray) {
+      fail(Code::kUnimplemented, path(), ": an array of ", n,
+           " entries in the metadata is not supported; at most ", kMaxArray, " are");
+    }
   }
   if (!out.array) {
     read_elements(*this, out.type, 1, [&](auto element) { out.data = std::move(element); });
@@ -166,15 +220,25 @@ GgufValue GgufCursor::value() {
     case GgufType::u8:
     case GgufType::u16:
     case GgufType::u32:
-    case GgufType::u64: read_as(std::vector<uint64_t>()); break;
+    case GgufType::u64:
+      read_as(std::vector<uint64_t>());
+      break;
     case GgufType::i8:
     case GgufType::i16:
     case GgufType::i32:
-    case GgufType::i64: read_as(std::vector<int64_t>()); break;
+    case GgufType::i64:
+      read_as(std::vector<int64_t>());
+      break;
     case GgufType::f32:
-    case GgufType::f64: read_as(std::vector<double>()); break;
-    case GgufType::boolean: read_as(std::vector<bool>()); break;
-    default: read_as(std::vector<std::string>()); break;
+    case GgufType::f64:
+      read_as(std::vector<double>());
+      break;
+    case GgufType::boolean:
+      read_as(std::vector<bool>());
+      break;
+    default:
+      read_as(std::vector<std::string>());
+      break;
   }
   return out;
 }

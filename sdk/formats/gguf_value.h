@@ -1,6 +1,6 @@
-// One value of GGUF metadata, and how it is read from and written to bytes. Layout (GGUF v3, little-endian): u32 type, then
-// the value; a string is u64 length and bytes; an array is u32 element type, u64 count, elements. Arrays of arrays, which
-// no model uses, are refused.
+// One value of GGUF metadata, and how it is read from and written to bytes. Layout (GGUF v3, little-endian):
+// u32 type, then the value; a string is u64 length and bytes; an array is u32 element type, u64 count,
+// elements. Arrays of arrays, which no model uses, are refused.
 #ifndef INLAID_SDK_FORMATS_GGUF_VALUE_H_
 #define INLAID_SDK_FORMATS_GGUF_VALUE_H_
 
@@ -15,22 +15,34 @@
 namespace inlaid::formats {
 
 enum class GgufType : uint32_t {
-  u8 = 0, i8 = 1, u16 = 2, i16 = 3, u32 = 4, i32 = 5, f32 = 6, boolean = 7, string = 8, array = 9, u64 = 10, i64 = 11,
+  u8 = 0,
+  i8 = 1,
+  u16 = 2,
+  i16 = 3,
+  u32 = 4,
+  i32 = 5,
+  f32 = 6,
+  boolean = 7,
+  string = 8,
+  array = 9,
+  u64 = 10,
+  i64 = 11,
   f64 = 12,
 };
 const char* gguf_type_name(GgufType type);
 
 // Integers of all widths are held as 64 bits of their signedness, numbers as double (f32 widens exactly).
 struct GgufValue {
-  using Data = std::variant<bool, uint64_t, int64_t, double, std::string, std::vector<bool>, std::vector<uint64_t>,
-                            std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
+  using Data =
+      std::variant<bool, uint64_t, int64_t, double, std::string, std::vector<bool>, std::vector<uint64_t>,
+                   std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
   GgufType type = GgufType::u32;  // of the value, or of the elements of an array
   bool array = false;
   Data data;
 };
 
-// Reads a file from front to back through a buffer of 1 MiB, never past its end: every length is compared with the bytes
-// that are left before memory is taken. Errors are kDataLoss and name path and position.
+// Reads a file from front to back through a buffer of 1 MiB, never past its end: every length is compared
+// with the bytes that are left before memory is taken. Errors are kDataLoss and name path and position.
 class GgufCursor {
  public:
   explicit GgufCursor(const ReadableFile& file) : file_(file), size_(file.size()) {}

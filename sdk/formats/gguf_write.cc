@@ -21,14 +21,15 @@ struct Planned {
   std::vector<float> fixed;
 };
 
-// Architectures of GGUF, by model_type. Those with other tensor names or rotary order would be wrong under "llama".
+// Architectures of GGUF, by model_type. Those with other tensor names or rotary order would be wrong under
+// "llama".
 void check_architecture(const Json& config) {
   const std::string type = string_at(config, "model_type", "config.json");
   const auto window = config.find("sliding_window");
   const bool windowed = window != config.end() && !window->is_null();
   if (type == "llama" || (type == "mistral" && !windowed)) return;
-  fail(Code::kUnimplemented, "a GGUF file of model_type '", type, "'", windowed ? " with a sliding window" : "",
-       " is not supported; supported is llama");
+  fail(Code::kUnimplemented, "a GGUF file of model_type '", type, "'",
+       windowed ? " with a sliding window" : "", " is not supported; supported is llama");
 }
 
 // Every tensor of the model exactly once, with its shape, in the order of computation.
@@ -46,8 +47,8 @@ std::vector<Planned> plan(const LlamaGeometry& geometry, const std::vector<Expor
     const ExportTensor& tensor = *found->second;
     const Shape wanted = geometry.shape_of(name);
     if (tensor.shape != wanted) {
-      fail(Code::kInvalidArgument, "tensor '", name, "' has shape ", shape_text(tensor.shape), ", the configuration says ",
-           shape_text(wanted));
+      fail(Code::kInvalidArgument, "tensor '", name, "' has shape ", shape_text(tensor.shape),
+           ", the configuration says ", shape_text(wanted));
     }
     const auto stored = gguf_name(name);
     INLAID_CHECK(stored.has_value());
@@ -62,7 +63,8 @@ std::vector<Planned> plan(const LlamaGeometry& geometry, const std::vector<Expor
     given.erase(found);
   }
   if (!given.empty()) {
-    fail(Code::kInvalidArgument, "tensor '", given.begin()->first, "' is not part of the model that the configuration describes");
+    fail(Code::kInvalidArgument, "tensor '", given.begin()->first,
+         "' is not part of the model that the configuration describes");
   }
   if (geometry.rope.kind == Rope::Kind::kLlama3) {
     Planned factors{"rope_freqs.weight", {geometry.head_size / 2}, DType::f32, RowOrder::kSame, nullptr, {}};
@@ -79,19 +81,27 @@ int64_t file_type(const std::vector<Planned>& tensors) {
   const auto most = std::max_element(bytes.begin(), bytes.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   switch (most->first) {
-    case DType::f16: return 1;
-    case DType::q4_0: return 2;
-    case DType::q4_1: return 3;
-    case DType::q8_0: return 7;
-    case DType::bf16: return 32;
-    default: return 0;
+    case DType::f16:
+      return 1;
+    case DType::q4_0:
+      return 2;
+    case DType::q4_1:
+      return 3;
+    case DType::q8_0:
+      return 7;
+    case DType::bf16:
+      return 32;
+    default:
+      return 0;
   }
 }
 
-GgufEntries general_entries(const ModelFiles& files, const std::string& path, const std::vector<Planned>& tensors) {
+GgufEntries general_entries(const ModelFiles& files, const std::string& path,
+                            const std::vector<Planned>& tensors) {
   std::string name = base_name(path);
   if (name.ends_with(".gguf")) name.resize(name.size() - 5);
-  if (const auto given = files.config.find("_name_or_path"); given != files.config.end() && given->is_string()) {
+  if (const auto given = files.config.find("_name_or_path");
+      given != files.config.end() && given->is_string()) {
     if (!given->get<std::string>().empty()) name = base_name(given->get<std::string>());
   }
   GgufEntries out;
@@ -107,7 +117,9 @@ GgufEntries general_entries(const ModelFiles& files, const std::string& path, co
   return out;
 }
 
-uint64_t aligned(uint64_t position) { return (position + kGgufAlignment - 1) / kGgufAlignment * kGgufAlignment; }
+uint64_t aligned(uint64_t position) {
+  return (position + kGgufAlignment - 1) / kGgufAlignment * kGgufAlignment;
+}
 
 std::string header_bytes(const GgufEntries& entries, const std::vector<Planned>& tensors) {
   std::string out;
@@ -137,8 +149,10 @@ void write_tensor(WritableFile& file, const Planned& tensor, int64_t head_size) 
     file.write(std::as_bytes(std::span(tensor.fixed)));
   } else {
     std::function<int64_t(int64_t)> row_of;
-    if (tensor.rows != RowOrder::kSame) row_of = [head_size](int64_t row) { return half_split_row(row, head_size); };
-    encode_tensor(*tensor.source, tensor.dtype, row_of, [&](std::span<const std::byte> bytes) { file.write(bytes); });
+    if (tensor.rows != RowOrder::kSame)
+      row_of = [head_size](int64_t row) { return half_split_row(row, head_size); };
+    encode_tensor(*tensor.source, tensor.dtype, row_of,
+                  [&](std::span<const std::byte> bytes) { file.write(bytes); });
   }
   const uint64_t bytes = static_cast<uint64_t>(byte_count(tensor.dtype, tensor.shape));
   const std::vector<std::byte> padding(aligned(bytes) - bytes);
@@ -147,7 +161,8 @@ void write_tensor(WritableFile& file, const Planned& tensor, int64_t head_size) 
 
 }  // namespace
 
-void write_gguf(FileSystem& fs, const std::string& path, const ModelFiles& files, const std::vector<ExportTensor>& tensors) {
+void write_gguf(FileSystem& fs, const std::string& path, const ModelFiles& files,
+                const std::vector<ExportTensor>& tensors) {
   check_architecture(files.config);
   const LlamaGeometry geometry = parse_llama_geometry(files.config, "config.json");
   const std::vector<Planned> planned = plan(geometry, tensors);

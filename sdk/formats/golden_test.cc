@@ -10,7 +10,9 @@
 namespace inlaid::formats {
 namespace {
 
-FileSystem& disk() { return posix_file_system(); }
+FileSystem& disk() {
+  return posix_file_system();
+}
 
 template <typename T>
 std::vector<T> raw(const WeightSource& source, const std::string& name) {
@@ -28,7 +30,8 @@ TEST(Golden, SafetensorsTypes) {
   for (size_t i = 0; i < 6; ++i) EXPECT_EQ(f64.at(i), 0.25 * static_cast<double>(i) - 2.0);
   for (const char* name : {"f32", "f16", "bf16"}) {
     const auto values = values_of(file, name);
-    for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], 0.25f * static_cast<float>(i) - 2.0f) << name;
+    for (size_t i = 0; i < values.size(); ++i)
+      EXPECT_EQ(values[i], 0.25f * static_cast<float>(i) - 2.0f) << name;
   }
   EXPECT_EQ(tensor("f32").shape, (Shape{3, 4}));
   EXPECT_EQ(tensor("f16").dtype, DType::f16);
@@ -80,18 +83,22 @@ TEST(Golden, GgufTensors) {
 
 TEST(Golden, GgufConfigurationAndTokenizer) {
   const ModelFiles files = open_model(disk(), golden("tiny.gguf"));
-  const Json expected = parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":320,
+  const Json expected =
+      parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":320,
       "hidden_size":64,"intermediate_size":96,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,
       "head_dim":16,"hidden_act":"silu","max_position_embeddings":128,"rms_norm_eps":1e-5,"rope_theta":50000.0,
       "rope_scaling":{"rope_type":"linear","factor":2.0},"attention_bias":false,"mlp_bias":false,
-      "tie_word_embeddings":false,"bos_token_id":1,"eos_token_id":2,"pad_token_id":0})", "expected");
+      "tie_word_embeddings":false,"bos_token_id":1,"eos_token_id":2,"pad_token_id":0})",
+                 "expected");
   EXPECT_EQ(files.config, expected);
   EXPECT_EQ(files.tokenizer_config["unk_token"], "<|endoftext|>");
   // The same tokenizer as the folder that transformers saved, merges being written in either of two ways.
   const ModelFiles folder = open_model(disk(), golden("hf"));
   Json ours = parse_json(files.tokenizer_json, "gguf"), theirs = parse_json(folder.tokenizer_json, "folder");
-  for (Json& merge : theirs["model"]["merges"]) merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
-  EXPECT_EQ(theirs["post_processor"]["special_tokens"], Json::object());  // transformers writes one that adds nothing
+  for (Json& merge : theirs["model"]["merges"])
+    merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+  EXPECT_EQ(theirs["post_processor"]["special_tokens"],
+            Json::object());  // transformers writes one that adds nothing
   theirs["post_processor"] = nullptr;
   EXPECT_EQ(ours, theirs);
   EXPECT_EQ(files.chat_template, folder.chat_template);

@@ -28,7 +28,8 @@ class ShardedSource : public WeightSource {
               [&](const Place& a, const Place& b) { return tensor(a).name < tensor(b).name; });
     for (const Place& place : places_) {
       if (!tensors_.empty() && tensors_.back().name == tensor(place).name) {
-        fail(Code::kDataLoss, tensor(place).file, ": tensor '", tensor(place).name, "' is also in ", tensors_.back().file);
+        fail(Code::kDataLoss, tensor(place).file, ": tensor '", tensor(place).name, "' is also in ",
+             tensors_.back().file);
       }
       tensors_.push_back(tensor(place));
     }
@@ -49,8 +50,8 @@ class ShardedSource : public WeightSource {
   std::vector<StoredTensor> tensors_;
 };
 
-std::unique_ptr<WeightSource> open_shards(FileSystem& fs, const std::string& folder, const std::string& index_path,
-                                          std::vector<std::string>& files) {
+std::unique_ptr<WeightSource> open_shards(FileSystem& fs, const std::string& folder,
+                                          const std::string& index_path, std::vector<std::string>& files) {
   const Json index = read_json_object(fs, index_path, true);
   const auto map = index.find("weight_map");
   if (map == index.end() || !map->is_object()) {
@@ -58,7 +59,8 @@ std::unique_ptr<WeightSource> open_shards(FileSystem& fs, const std::string& fol
   }
   std::map<std::string, std::vector<std::string>> by_file;
   for (const auto& [tensor, file] : map->items()) {
-    if (!file.is_string()) fail(Code::kDataLoss, index_path, ": the file of tensor '", tensor, "' must be a text");
+    if (!file.is_string())
+      fail(Code::kDataLoss, index_path, ": the file of tensor '", tensor, "' must be a text");
     check_plain_name(file.get<std::string>(), index_path);
     by_file[file.get<std::string>()].push_back(tensor);
     if (by_file.size() > kMaxShards) fail(Code::kDataLoss, index_path, ": more than ", kMaxShards, " shards");
@@ -69,10 +71,12 @@ std::unique_ptr<WeightSource> open_shards(FileSystem& fs, const std::string& fol
     auto shard = std::make_unique<SafetensorsFile>(fs, path);
     const auto& there = shard->tensors();
     for (const std::string& name : names) {
-      const auto found = std::lower_bound(there.begin(), there.end(), name,
-                                          [](const StoredTensor& tensor, const std::string& n) { return tensor.name < n; });
+      const auto found =
+          std::lower_bound(there.begin(), there.end(), name,
+                           [](const StoredTensor& tensor, const std::string& n) { return tensor.name < n; });
       if (found == there.end() || found->name != name) {
-        fail(Code::kDataLoss, path, ": tensor '", name, "' is missing; ", index_path, " says that it is here");
+        fail(Code::kDataLoss, path, ": tensor '", name, "' is missing; ", index_path,
+             " says that it is here");
       }
     }
     shards.push_back(std::move(shard));
@@ -81,7 +85,8 @@ std::unique_ptr<WeightSource> open_shards(FileSystem& fs, const std::string& fol
   return std::make_unique<ShardedSource>(std::move(shards));
 }
 
-std::unique_ptr<WeightSource> open_weights(FileSystem& fs, const std::string& folder, std::vector<std::string>& files) {
+std::unique_ptr<WeightSource> open_weights(FileSystem& fs, const std::string& folder,
+                                           std::vector<std::string>& files) {
   const std::string single = join_path(folder, "model.safetensors");
   if (fs.exists(single)) {
     files.push_back(single);
@@ -92,7 +97,8 @@ std::unique_ptr<WeightSource> open_weights(FileSystem& fs, const std::string& fo
   for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
     if (fs.exists(join_path(folder, name))) {
       fail(Code::kUnimplemented, join_path(folder, name),
-           ": weights in Python's pickle format are not read, since such a file can run code; convert them to safetensors");
+           ": weights in Python's pickle format are not read, since such a file can run code; convert them "
+           "to safetensors");
     }
   }
   fail(Code::kNotFound, folder, ": neither model.safetensors nor model.safetensors.index.json is there");
@@ -116,7 +122,8 @@ std::string pretty_text(const Json& value) {
 }
 
 void check_plain_name(std::string_view name, std::string_view what) {
-  if (name.empty() || name == "." || name == ".." || name.find_first_of(std::string_view("/\\\0", 3)) != name.npos) {
+  if (name.empty() || name == "." || name == ".." ||
+      name.find_first_of(std::string_view("/\\\0", 3)) != name.npos) {
     fail(Code::kDataLoss, what, ": '", name, "' is no plain file name; files must lie in the same folder");
   }
 }
@@ -126,17 +133,20 @@ ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder) {
   out.path = folder;
   const auto path = [&](const char* name) { return join_path(folder, name); };
   if (!fs.exists(path("config.json"))) {
-    fail(Code::kNotFound, path("config.json"), " is not there; a model is a Hugging Face folder or a GGUF file");
+    fail(Code::kNotFound, path("config.json"),
+         " is not there; a model is a Hugging Face folder or a GGUF file");
   }
   out.config = read_json_object(fs, path("config.json"), true);
   std::vector<std::string> files;
   out.weights = open_weights(fs, folder, files);
   out.generation_config = read_json_object(fs, path("generation_config.json"), false);
   if (fs.exists(path("tokenizer.json"))) out.tokenizer_json = read_text(fs, path("tokenizer.json"), kMaxJson);
-  out.tokenizer_config = normal_tokenizer_config(read_json_object(fs, path("tokenizer_config.json"), false),
-                                                 read_json_object(fs, path("special_tokens_map.json"), false));
-  out.chat_template = fs.exists(path("chat_template.jinja")) ? read_text(fs, path("chat_template.jinja"), kMaxJson)
-                                                             : chat_template_of(out.tokenizer_config);
+  out.tokenizer_config =
+      normal_tokenizer_config(read_json_object(fs, path("tokenizer_config.json"), false),
+                              read_json_object(fs, path("special_tokens_map.json"), false));
+  out.chat_template = fs.exists(path("chat_template.jinja"))
+                          ? read_text(fs, path("chat_template.jinja"), kMaxJson)
+                          : chat_template_of(out.tokenizer_config);
   out.identity = weights_identity(fs, out.config, out.weights->tensors(), std::move(files));
   return out;
 }

@@ -1,9 +1,10 @@
 // A Hugging Face model folder: config.json; weights in model.safetensors or in shards listed by
 // model.safetensors.index.json {"metadata": {...}, "weight_map": {tensor: file}}; and the tokenizer's files.
 //
-// The index comes from outside like everything else: shard names must be plain file names (nothing can point out of the
-// folder), every tensor must be in the shard that the index names, and no tensor in two shards. Tensors that a shard holds
-// beyond the index are listed like the others, so that whoever loads the model sees and can refuse them.
+// The index comes from outside like everything else: shard names must be plain file names (nothing can point
+// out of the folder), every tensor must be in the shard that the index names, and no tensor in two shards.
+// Tensors that a shard holds beyond the index are listed like the others, so that whoever loads the model
+// sees and can refuse them.
 //
 // Tests: hugging_face_test.cc, golden_test.cc.
 #ifndef INLAID_SDK_FORMATS_HUGGING_FACE_H_

@@ -56,7 +56,8 @@ TEST(HuggingFace, ExportedConfigIsTrueOfTheFolder) {
   const Json config = open_model(fs, "/m").config;
   EXPECT_EQ(config["torch_dtype"], "float32");
   EXPECT_EQ(config["rope_theta"], 77.0);
-  for (const char* key : {"dtype", "quantization_config", "rope_parameters"}) EXPECT_FALSE(config.contains(key)) << key;
+  for (const char* key : {"dtype", "quantization_config", "rope_parameters"})
+    EXPECT_FALSE(config.contains(key)) << key;
 }
 
 TEST(HuggingFace, NothingIsOverwritten) {
@@ -143,9 +144,11 @@ TEST(HuggingFace, TensorsBeyondTheIndexAreListed) {
 TEST(HuggingFace, SpecialTokensInAllTheirForms) {
   MemoryFileSystem fs;
   write_tiny(fs, "/m", 1 << 20);
-  write_text(fs, "/m/tokenizer_config.json", R"({"add_bos_token":true,"bos_token":{"content":"<s>","lstrip":false},
+  write_text(fs, "/m/tokenizer_config.json",
+             R"({"add_bos_token":true,"bos_token":{"content":"<s>","lstrip":false},
       "eos_token":"</s>","pad_token":null})");
-  write_text(fs, "/m/special_tokens_map.json", R"({"eos_token":"other","pad_token":{"content":"<pad>"},"unk_token":"<unk>"})");
+  write_text(fs, "/m/special_tokens_map.json",
+             R"({"eos_token":"other","pad_token":{"content":"<pad>"},"unk_token":"<unk>"})");
   const Json config = open_model(fs, "/m").tokenizer_config;
   EXPECT_EQ(config["bos_token"], "<s>");
   EXPECT_EQ(config["eos_token"], "</s>");

@@ -12,21 +12,28 @@
 namespace inlaid::formats {
 namespace {
 
-uint64_t stored_bytes(const ExportTensor& tensor) { return static_cast<uint64_t>(byte_count(tensor.dtype, tensor.shape)); }
+uint64_t stored_bytes(const ExportTensor& tensor) {
+  return static_cast<uint64_t>(byte_count(tensor.dtype, tensor.shape));
+}
 
 // Names of torch, as config.json spells them.
 const char* torch_name(DType type) {
   switch (type) {
-    case DType::f32: return "float32";
-    case DType::f16: return "float16";
-    case DType::bf16: return "bfloat16";
-    default: break;
+    case DType::f32:
+      return "float32";
+    case DType::f16:
+      return "float16";
+    case DType::bf16:
+      return "bfloat16";
+    default:
+      break;
   }
-  fail(Code::kInvalidArgument, "a Hugging Face folder is written as f32, f16 or bf16, not as ", dtype_name(type));
+  fail(Code::kInvalidArgument, "a Hugging Face folder is written as f32, f16 or bf16, not as ",
+       dtype_name(type));
 }
 
-// The configuration as it is true of the folder: type of the weights (the one with most bytes), no quantisation, rotary keys
-// that every version of transformers reads.
+// The configuration as it is true of the folder: type of the weights (the one with most bytes), no
+// quantisation, rotary keys that every version of transformers reads.
 Json exported_config(Json config, const std::vector<ExportTensor>& tensors) {
   std::map<DType, uint64_t> bytes;
   for (const ExportTensor& tensor : tensors) {
@@ -99,7 +106,8 @@ void write_safetensors(FileSystem& fs, const std::string& path, std::span<const 
   for (const ExportTensor& tensor : tensors) table.push_back({tensor.name, tensor.dtype, tensor.shape, path});
   SafetensorsWriter writer(fs, path, table);
   for (size_t index : writer.order()) {
-    encode_tensor(tensors[index], tensors[index].dtype, {}, [&](std::span<const std::byte> bytes) { writer.write(bytes); });
+    encode_tensor(tensors[index], tensors[index].dtype, {},
+                  [&](std::span<const std::byte> bytes) { writer.write(bytes); });
   }
   writer.finish();
 }
@@ -110,7 +118,8 @@ void write_hugging_face(FileSystem& fs, const std::string& folder, const ModelFi
   const Json config = exported_config(files.config, tensors);
   StagedOutput output(fs, folder, StagedOutput::Kind::kFolder);
   output.write_text("config.json", pretty_text(config));
-  if (!files.generation_config.empty()) output.write_text("generation_config.json", pretty_text(files.generation_config));
+  if (!files.generation_config.empty())
+    output.write_text("generation_config.json", pretty_text(files.generation_config));
   if (!files.tokenizer_json.empty()) output.write_text("tokenizer.json", files.tokenizer_json);
   if (!files.tokenizer_config.empty()) {
     output.write_text("tokenizer_config.json",

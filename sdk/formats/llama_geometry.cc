@@ -72,7 +72,8 @@ Rope parse_rope(const Json& config, std::string_view what) {
       fail(Code::kInvalidArgument, what, ": high_freq_factor must be over low_freq_factor");
     }
   } else {
-    fail(Code::kUnimplemented, what, ": rotary scaling '", type, "' is not supported; supported are default, linear, llama3");
+    fail(Code::kUnimplemented, what, ": rotary scaling '", type,
+         "' is not supported; supported are default, linear, llama3");
   }
   return rope;
 }
@@ -97,21 +98,24 @@ LlamaGeometry parse_llama_geometry(const Json& config, std::string_view what) {
   g.heads = size_at(config, "num_attention_heads", what);
   g.kv_heads = has(config, "num_key_value_heads") ? size_at(config, "num_key_value_heads", what) : g.heads;
   g.vocabulary = size_at(config, "vocab_size", what);
-  g.context = has(config, "max_position_embeddings") ? size_at(config, "max_position_embeddings", what) : 2048;
+  g.context =
+      has(config, "max_position_embeddings") ? size_at(config, "max_position_embeddings", what) : 2048;
   if (has(config, "head_dim")) {
     g.head_size = size_at(config, "head_dim", what);
   } else if (g.hidden % g.heads == 0) {
     g.head_size = g.hidden / g.heads;
   } else {
-    fail(Code::kInvalidArgument, what, ": hidden_size ", g.hidden, " is no multiple of num_attention_heads ", g.heads,
-         " and there is no head_dim");
+    fail(Code::kInvalidArgument, what, ": hidden_size ", g.hidden, " is no multiple of num_attention_heads ",
+         g.heads, " and there is no head_dim");
   }
-  if (g.head_size % 2 != 0) fail(Code::kInvalidArgument, what, ": the head size ", g.head_size, " must be even");
+  if (g.head_size % 2 != 0)
+    fail(Code::kInvalidArgument, what, ": the head size ", g.head_size, " must be even");
   if (g.heads % g.kv_heads != 0) {
-    fail(Code::kInvalidArgument, what, ": num_attention_heads ", g.heads, " is no multiple of num_key_value_heads ",
-         g.kv_heads);
+    fail(Code::kInvalidArgument, what, ": num_attention_heads ", g.heads,
+         " is no multiple of num_key_value_heads ", g.kv_heads);
   }
-  if (g.parts.layers > 100'000) fail(Code::kInvalidArgument, what, ": num_hidden_layers ", g.parts.layers, " is too large");
+  if (g.parts.layers > 100'000)
+    fail(Code::kInvalidArgument, what, ": num_hidden_layers ", g.parts.layers, " is too large");
   g.rms_eps = has(config, "rms_norm_eps") ? positive_at(config, "rms_norm_eps", what) : 1e-6;
   g.parts.tied = flag_or(config, "tie_word_embeddings", false, what);
   g.parts.attention_bias = flag_or(config, "attention_bias", false, what);
@@ -122,9 +126,12 @@ LlamaGeometry parse_llama_geometry(const Json& config, std::string_view what) {
 
 int64_t LlamaGeometry::heads_of(RowOrder rows) const {
   switch (rows) {
-    case RowOrder::kSame: return 0;
-    case RowOrder::kQueryHeads: return heads;
-    case RowOrder::kKeyHeads: return kv_heads;
+    case RowOrder::kSame:
+      return 0;
+    case RowOrder::kQueryHeads:
+      return heads;
+    case RowOrder::kKeyHeads:
+      return kv_heads;
   }
   return 0;
 }
@@ -151,7 +158,8 @@ std::vector<float> llama3_factors(const Rope& rope, int64_t head_size) {
   std::vector<float> factors;
   const double n = static_cast<double>(rope.original_context);
   for (int64_t i = 0; i < head_size / 2; ++i) {
-    const double frequency = std::pow(rope.theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_size));
+    const double frequency =
+        std::pow(rope.theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_size));
     const double wavelength = kTwoPi / frequency;
     double factor = 0;
     if (wavelength < n / rope.high) {

@@ -1,9 +1,11 @@
-// What a file format must know of a llama-like model: the numbers that name, shape and order its tensors, read from a
-// config.json (written by whomever) in either spelling of the rotary keys:
-//   transformers 4: rope_theta, rope_scaling {rope_type or type, factor, ...};   5: rope_parameters {rope_theta, rope_type, ...}
+// What a file format must know of a llama-like model: the numbers that name, shape and order its tensors,
+// read from a config.json (written by whomever) in either spelling of the rotary keys:
+//   transformers 4: rope_theta, rope_scaling {rope_type or type, factor, ...};   5: rope_parameters
+//   {rope_theta, rope_type, ...}
 //
-// GGUF states `llama3` scaling not by its parameters but by a tensor rope_freqs.weight of D/2 factors that divide the
-// frequencies f_i = theta^(-2i/D). With wavelength w = 2 pi / f_i and n the original context length:
+// GGUF states `llama3` scaling not by its parameters but by a tensor rope_freqs.weight of D/2 factors that
+// divide the frequencies f_i = theta^(-2i/D). With wavelength w = 2 pi / f_i and n the original context
+// length:
 //   w < n/high: 1;   w > n/low: factor;   else 1 / ((1 - s)/factor + s),  s = (n/w - low)/(high - low)
 // (source of the formula: transformers' modeling_rope_utils and llama.cpp's converter.)
 //
@@ -26,9 +28,9 @@ struct Rope {
   enum class Kind { kDefault, kLinear, kLlama3 };
   double theta = 10000.0;
   Kind kind = Kind::kDefault;
-  double factor = 1.0;                    // linear, llama3
-  double low = 1.0, high = 4.0;           // llama3
-  int64_t original_context = 8192;        // llama3
+  double factor = 1.0;              // linear, llama3
+  double low = 1.0, high = 4.0;     // llama3
+  int64_t original_context = 8192;  // llama3
 };
 
 struct LlamaGeometry {
@@ -45,7 +47,8 @@ struct LlamaGeometry {
 
 // Rotary settings of a config.json. kUnimplemented naming a scaling type that is not known here.
 Rope parse_rope(const Json& config, std::string_view what);
-// The same in the spelling of transformers 4, which every reader knows: rope_parameters becomes rope_theta and rope_scaling.
+// The same in the spelling of transformers 4, which every reader knows: rope_parameters becomes rope_theta
+// and rope_scaling.
 Json with_rope_of_version_4(Json config);
 
 // kInvalidArgument naming `what` and the key for values that are missing or contradict each other.

@@ -15,14 +15,21 @@ struct Row {
 constexpr Row kTable[] = {
     {"token_embd.weight", "model.embed_tokens.weight", RowOrder::kSame, Presence::kAlways},
     {"blk.{}.attn_norm.weight", "model.layers.{}.input_layernorm.weight", RowOrder::kSame, Presence::kAlways},
-    {"blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight", RowOrder::kQueryHeads, Presence::kAlways},
-    {"blk.{}.attn_q.bias", "model.layers.{}.self_attn.q_proj.bias", RowOrder::kQueryHeads, Presence::kAttentionBias},
-    {"blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight", RowOrder::kKeyHeads, Presence::kAlways},
-    {"blk.{}.attn_k.bias", "model.layers.{}.self_attn.k_proj.bias", RowOrder::kKeyHeads, Presence::kAttentionBias},
+    {"blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight", RowOrder::kQueryHeads,
+     Presence::kAlways},
+    {"blk.{}.attn_q.bias", "model.layers.{}.self_attn.q_proj.bias", RowOrder::kQueryHeads,
+     Presence::kAttentionBias},
+    {"blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight", RowOrder::kKeyHeads,
+     Presence::kAlways},
+    {"blk.{}.attn_k.bias", "model.layers.{}.self_attn.k_proj.bias", RowOrder::kKeyHeads,
+     Presence::kAttentionBias},
     {"blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight", RowOrder::kSame, Presence::kAlways},
-    {"blk.{}.attn_v.bias", "model.layers.{}.self_attn.v_proj.bias", RowOrder::kSame, Presence::kAttentionBias},
-    {"blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight", RowOrder::kSame, Presence::kAlways},
-    {"blk.{}.attn_output.bias", "model.layers.{}.self_attn.o_proj.bias", RowOrder::kSame, Presence::kAttentionBias},
+    {"blk.{}.attn_v.bias", "model.layers.{}.self_attn.v_proj.bias", RowOrder::kSame,
+     Presence::kAttentionBias},
+    {"blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight", RowOrder::kSame,
+     Presence::kAlways},
+    {"blk.{}.attn_output.bias", "model.layers.{}.self_attn.o_proj.bias", RowOrder::kSame,
+     Presence::kAttentionBias},
     {"blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight", RowOrder::kSame,
      Presence::kAlways},
     {"blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight", RowOrder::kSame, Presence::kAlways},
@@ -35,13 +42,16 @@ constexpr Row kTable[] = {
     {"output.weight", "lm_head.weight", RowOrder::kSame, Presence::kUnlessTied},
 };
 
-bool per_layer(std::string_view pattern) { return pattern.find("{}") != std::string_view::npos; }
+bool per_layer(std::string_view pattern) {
+  return pattern.find("{}") != std::string_view::npos;
+}
 
 // The layer's digits if `name` is `pattern` with a plain number for "{}".
 std::optional<std::string_view> match_layer(std::string_view pattern, std::string_view name) {
   const size_t hole = pattern.find("{}");
   const std::string_view before = pattern.substr(0, hole), after = pattern.substr(hole + 2);
-  if (name.size() <= before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) return {};
+  if (name.size() <= before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after))
+    return {};
   const std::string_view digits = name.substr(before.size(), name.size() - before.size() - after.size());
   if (digits.size() > 6 || (digits.size() > 1 && digits[0] == '0')) return {};
   if (digits.find_first_not_of("0123456789") != std::string_view::npos) return {};
@@ -55,7 +65,8 @@ std::string fill(std::string_view pattern, std::string_view digits) {
   return name;
 }
 
-std::optional<TensorName> translate(std::string_view name, std::string_view Row::* from, std::string_view Row::* to) {
+std::optional<TensorName> translate(std::string_view name, std::string_view Row::* from,
+                                    std::string_view Row::* to) {
   for (const Row& row : kTable) {
     if (!per_layer(row.*from)) {
       if (name == row.*from) return TensorName{std::string(row.*to), row.rows};
@@ -68,10 +79,14 @@ std::optional<TensorName> translate(std::string_view name, std::string_view Row:
 
 bool present(const Row& row, const LlamaParts& parts) {
   switch (row.presence) {
-    case Presence::kAlways: return true;
-    case Presence::kUnlessTied: return !parts.tied;
-    case Presence::kAttentionBias: return parts.attention_bias;
-    case Presence::kMlpBias: return parts.mlp_bias;
+    case Presence::kAlways:
+      return true;
+    case Presence::kUnlessTied:
+      return !parts.tied;
+    case Presence::kAttentionBias:
+      return parts.attention_bias;
+    case Presence::kMlpBias:
+      return parts.mlp_bias;
   }
   return false;
 }

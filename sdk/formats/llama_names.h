@@ -1,12 +1,15 @@
-// Names of the tensors of a llama-like decoder in Hugging Face folders and in GGUF files, from one table (llama_names.cc):
-// an importer of a further family adds its rows there. "{}" in a pattern stands for the number of a layer.
+// Names of the tensors of a llama-like decoder in Hugging Face folders and in GGUF files, from one table
+// (llama_names.cc): an importer of a further family adds its rows there. "{}" in a pattern stands for the
+// number of a layer.
 //
-// The trap: GGUF stores the rows of q and k for interleaved rotary embedding (rows 2i and 2i+1 of a head are one rotation
-// pair), Hugging Face for half-split rotation (rows i and i + D/2). Within each head of D rows
+// The trap: GGUF stores the rows of q and k for interleaved rotary embedding (rows 2i and 2i+1 of a head are
+// one rotation pair), Hugging Face for half-split rotation (rows i and i + D/2). Within each head of D rows
 //   GGUF row 2i + j  =  Hugging Face row j D/2 + i       (i = 0 .. D/2 - 1, j = 0, 1)
-// Mixing the two up still gives plausible text. Whole rows move, so that blocks of quantised rows stay as they are.
+// Mixing the two up still gives plausible text. Whole rows move, so that blocks of quantised rows stay as
+// they are.
 //
-// Tests: llama_names_test.cc, golden_test.cc (against the writer of the oracle), model_test.cc (a real model).
+// Tests: llama_names_test.cc, golden_test.cc (against the writer of the oracle), model_test.cc (a real
+// model).
 #ifndef INLAID_SDK_FORMATS_LLAMA_NAMES_H_
 #define INLAID_SDK_FORMATS_LLAMA_NAMES_H_
 

@@ -27,8 +27,9 @@ TEST(LlamaNames, KnownPairs) {
   EXPECT_EQ(gguf_name("model.layers.0.post_attention_layernorm.weight")->name, "blk.0.ffn_norm.weight");
   EXPECT_EQ(hugging_face_name("blk.3.attn_k.bias")->rows, RowOrder::kKeyHeads);
   EXPECT_EQ(hugging_face_name("blk.3.attn_v.weight")->rows, RowOrder::kSame);
-  for (const char* unknown : {"blk..attn_q.weight", "blk.01.attn_q.weight", "blk.x.attn_q.weight", "blk.1.attn_q",
-                              "blk.1234567.attn_q.weight", "blk.1.attn_q_norm.weight", "", "output"}) {
+  for (const char* unknown :
+       {"blk..attn_q.weight", "blk.01.attn_q.weight", "blk.x.attn_q.weight", "blk.1.attn_q",
+        "blk.1234567.attn_q.weight", "blk.1.attn_q_norm.weight", "", "output"}) {
     EXPECT_FALSE(hugging_face_name(unknown)) << unknown;
   }
 }
@@ -48,8 +49,10 @@ TEST(LlamaGeometry, DefaultsAndBothSpellingsOfRope) {
   EXPECT_EQ(g.kv_heads, 2);
   EXPECT_EQ(g.rope.kind, Rope::Kind::kDefault);
 
-  const Json llama3 = parse_json(R"({"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,
-                                     "original_max_position_embeddings":32})", "t");
+  const Json llama3 =
+      parse_json(R"({"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,
+                                     "original_max_position_embeddings":32})",
+                 "t");
   config["rope_theta"] = 500000.0;
   config["rope_scaling"] = llama3;
   const Rope four = parse_rope(config, "c");
@@ -98,10 +101,10 @@ TEST(LlamaGeometry, FactorsOfLlama3) {
   const std::vector<float> factors = llama3_factors(rope, 64);
   ASSERT_EQ(factors.size(), 32u);
   EXPECT_EQ(factors[0], 1.0f);
-  EXPECT_EQ(factors[14], 1.0f);       // wavelength 1956 < 8192 / 4
-  EXPECT_GT(factors[15], 1.0f);       // 2948: on the ramp
+  EXPECT_EQ(factors[14], 1.0f);  // wavelength 1956 < 8192 / 4
+  EXPECT_GT(factors[15], 1.0f);  // 2948: on the ramp
   EXPECT_LT(factors[17], 32.0f);
-  EXPECT_EQ(factors[18], 32.0f);      // 10089 > 8192
+  EXPECT_EQ(factors[18], 32.0f);  // 10089 > 8192
   EXPECT_EQ(factors[31], 32.0f);
   EXPECT_NEAR(factors[16], 1 / ((1 - 0.28128260516) / 32 + 0.28128260516), 1e-4);
 }

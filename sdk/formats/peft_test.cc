@@ -16,7 +16,8 @@ std::vector<ExportTensor> one(const std::string& name) {
 
 TEST(Peft, RoundTrip) {
   MemoryFileSystem fs;
-  const Json config = parse_json(R"({"peft_type":"LORA","r":2,"lora_alpha":4,"target_modules":["q_proj"]})", "c");
+  const Json config =
+      parse_json(R"({"peft_type":"LORA","r":2,"lora_alpha":4,"target_modules":["q_proj"]})", "c");
   write_peft(fs, "/a", config, one(kA));
   const PeftAdapter read = open_peft(fs, "/a");
   EXPECT_EQ(read.config, config);
@@ -31,7 +32,8 @@ TEST(Peft, Refusals) {
   const Json config{{"peft_type", "LORA"}};
   EXPECT_FAILS(Code::kUnimplemented, "IA3", write_peft(fs, "/a", Json{{"peft_type", "IA3"}}, one(kA)));
   EXPECT_FAILS(Code::kInvalidArgument, "peft_type", write_peft(fs, "/a", Json::object(), one(kA)));
-  EXPECT_FAILS(Code::kInvalidArgument, "base_model.model.", write_peft(fs, "/a", config, one("model.norm.weight")));
+  EXPECT_FAILS(Code::kInvalidArgument, "base_model.model.",
+               write_peft(fs, "/a", config, one("model.norm.weight")));
   EXPECT_FAILS(Code::kNotFound, "/a", open_peft(fs, "/a"));
   fs.make_folders("/a");
   EXPECT_FAILS(Code::kNotFound, "adapter_config.json", open_peft(fs, "/a"));

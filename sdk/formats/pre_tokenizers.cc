@@ -96,7 +96,8 @@ std::optional<PreTokenizer> pre_tokenizer_named(std::string_view name) {
   return {};
 }
 
-std::optional<PreTokenizer> pre_tokenizer_like(const Json& normalizer, const Json& pre_tokenizer, bool ignore_merges) {
+std::optional<PreTokenizer> pre_tokenizer_like(const Json& normalizer, const Json& pre_tokenizer,
+                                               bool ignore_merges) {
   Json seen;
   try {
     seen = canonical(pre_tokenizer);
@@ -104,7 +105,8 @@ std::optional<PreTokenizer> pre_tokenizer_like(const Json& normalizer, const Jso
     return {};  // a value of a wrong type: no known structure
   }
   for (PreTokenizer& entry : table()) {
-    if (entry.ignore_merges == ignore_merges && entry.normalizer == normalizer && entry.pre_tokenizer == seen) {
+    if (entry.ignore_merges == ignore_merges && entry.normalizer == normalizer &&
+        entry.pre_tokenizer == seen) {
       return std::move(entry);
     }
   }

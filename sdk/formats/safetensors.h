@@ -1,15 +1,19 @@
 // The safetensors file format: 8 bytes little-endian header length, a JSON header
-//   {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
+//   {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]},
+//   ...}
 // then the tensors' bytes; offsets count from the end of the header.
 //
-// Reading is strict, since the file comes from outside: header at most 100 MB and inside the file, offsets contiguous from 0
-// to the end of the file in some order of the tensors (no hole, no overlap, nothing left over), size of each range equal to
-// what type and shape say, no name twice. Anything else is kDataLoss naming file and tensor. Element types that the engine
-// has no name for (I8, I16, F8_*) are kUnimplemented by name; BOOL is read as u8.
+// Reading is strict, since the file comes from outside: header at most 100 MB and inside the file, offsets
+// contiguous from 0 to the end of the file in some order of the tensors (no hole, no overlap, nothing left
+// over), size of each range equal to what type and shape say, no name twice. Anything else is kDataLoss
+// naming file and tensor. Element types that the engine has no name for (I8, I16, F8_*) are kUnimplemented by
+// name; BOOL is read as u8.
 //
-// Writing streams: the table is known first, values come tensor by tensor, so that memory is needed for a piece of one.
+// Writing streams: the table is known first, values come tensor by tensor, so that memory is needed for a
+// piece of one.
 //
-// Tests: safetensors_test.cc (round trip, malformed input), golden_test.cc (files of the safetensors library).
+// Tests: safetensors_test.cc (round trip, malformed input), golden_test.cc (files of the safetensors
+// library).
 #ifndef INLAID_SDK_FORMATS_SAFETENSORS_H_
 #define INLAID_SDK_FORMATS_SAFETENSORS_H_
 
@@ -34,7 +38,7 @@ struct SafetensorsEntry {
   uint64_t begin, end;  // of its bytes, from the start of the file
 };
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> entries;                        // sorted by name
+  std::vector<SafetensorsEntry> entries;                      // sorted by name
   std::vector<std::pair<std::string, std::string>> metadata;  // as written
 };
 
@@ -57,15 +61,16 @@ class SafetensorsFile : public WeightSource {
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
-// Writes one file: table first, then write() the bytes of the tensors in the order of order(). The file is complete, and on
-// the disk, after finish(). Without finish() what is there is no safetensors file.
+// Writes one file: table first, then write() the bytes of the tensors in the order of order(). The file is
+// complete, and on the disk, after finish(). Without finish() what is there is no safetensors file.
 class SafetensorsWriter {
  public:
-  // `tensors` need names, types and shapes. kInvalidArgument for a name given twice or a type that the format lacks.
+  // `tensors` need names, types and shapes. kInvalidArgument for a name given twice or a type that the format
+  // lacks.
   SafetensorsWriter(FileSystem& fs, const std::string& path, const std::vector<StoredTensor>& tensors,
                     const std::vector<std::pair<std::string, std::string>>& metadata = {{"format", "pt"}});
-  // Indices into `tensors` in the order in which their bytes are to be written: wide types first, so that every tensor is
-  // aligned to its element size, then as given.
+  // Indices into `tensors` in the order in which their bytes are to be written: wide types first, so that
+  // every tensor is aligned to its element size, then as given.
   const std::vector<size_t>& order() const { return order_; }
   void write(std::span<const std::byte> bytes);
   void finish();

@@ -27,14 +27,15 @@ uint64_t unsigned_value(const Json& value, const std::string& what) {
   return value.get<uint64_t>();
 }
 
-SafetensorsEntry parse_entry(const std::string& name, const Json& json, uint64_t data_begin, uint64_t data_size,
-                             const std::string& path) {
+SafetensorsEntry parse_entry(const std::string& name, const Json& json, uint64_t data_begin,
+                             uint64_t data_size, const std::string& path) {
   const std::string what = path + ": tensor '" + name + "'";
   if (!json.is_object()) fail(Code::kDataLoss, what, " must be described by an object");
   const auto dtype = json.find("dtype"), shape = json.find("shape"), offsets = json.find("data_offsets");
   if (dtype == json.end() || !dtype->is_string() || shape == json.end() || !shape->is_array() ||
       offsets == json.end() || !offsets->is_array() || offsets->size() != 2 || json.size() != 3) {
-    fail(Code::kDataLoss, what, " needs exactly the keys dtype (text), shape (list) and data_offsets (two integers)");
+    fail(Code::kDataLoss, what,
+         " needs exactly the keys dtype (text), shape (list) and data_offsets (two integers)");
   }
   SafetensorsEntry entry;
   entry.tensor.name = name;
@@ -70,7 +71,8 @@ SafetensorsEntry parse_entry(const std::string& name, const Json& json, uint64_t
   return entry;
 }
 
-// Tensors, put into the order of their offsets, must follow each other without hole or overlap and fill the data exactly.
+// Tensors, put into the order of their offsets, must follow each other without hole or overlap and fill the
+// data exactly.
 void check_contiguous(const std::vector<SafetensorsEntry>& entries, uint64_t data_begin, uint64_t file_size,
                       const std::string& path) {
   std::vector<const SafetensorsEntry*> by_offset;
@@ -89,7 +91,8 @@ void check_contiguous(const std::vector<SafetensorsEntry>& entries, uint64_t dat
     position = entry->end;
   }
   if (position != file_size) {
-    fail(Code::kDataLoss, path, ": ", file_size - position, " bytes after the last tensor belong to no tensor");
+    fail(Code::kDataLoss, path, ": ", file_size - position,
+         " bytes after the last tensor belong to no tensor");
   }
 }
 

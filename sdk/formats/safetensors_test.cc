@@ -124,17 +124,22 @@ TEST(Safetensors, RefusesHostileHeaders) {
   refused(entry("[18446744073709551615]", "[0,0]"), 0, Code::kDataLoss, "too large");
   refused(entry("[1,1,1,1,1,1,1,1,1]", "[0,4]"), 4, Code::kUnimplemented, "dimensions");
   refused(entry("2", "[0,8]"), 8, Code::kDataLoss, "needs exactly");
-  refused(R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":1}})", 4, Code::kDataLoss, "needs exactly");
-  refused(R"({"t":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}})", 4, Code::kUnimplemented, "F8_E4M3");
+  refused(R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":1}})", 4, Code::kDataLoss,
+          "needs exactly");
+  refused(R"({"t":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}})", 4, Code::kUnimplemented,
+          "F8_E4M3");
   refused(R"({"t":3})", 0, Code::kDataLoss, "object");
   refused(R"([])", 0, Code::kDataLoss, "object");
   refused(R"({"__metadata__":{"a":1}})", 0, Code::kDataLoss, "text");
-  refused(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", 2,
-          Code::kDataLoss, "twice");
-  refused(R"({"s":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"t":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3,
-          Code::kDataLoss, "overlaps");
-  refused(R"({"s":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"t":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 2,
-          Code::kDataLoss, "overlaps");
+  refused(
+      R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+      2, Code::kDataLoss, "twice");
+  refused(
+      R"({"s":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"t":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+      3, Code::kDataLoss, "overlaps");
+  refused(
+      R"({"s":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"t":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})",
+      2, Code::kDataLoss, "overlaps");
   refused(std::string(100, '['), 0, Code::kDataLoss, "header");
 
   std::string huge(8, '\xff');
@@ -145,8 +150,11 @@ TEST(Safetensors, RefusesHostileHeaders) {
 
 TEST(Safetensors, EmptyTensorsAreFine) {
   MemoryFileSystem fs;
-  write_file(fs, R"({"a":{"dtype":"F32","shape":[0,4],"data_offsets":[0,0]},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
-                 R"("c":{"dtype":"F32","shape":[0],"data_offsets":[1,1]}}   )", 1);
+  write_file(
+      fs,
+      R"({"a":{"dtype":"F32","shape":[0,4],"data_offsets":[0,0]},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+      R"("c":{"dtype":"F32","shape":[0],"data_offsets":[1,1]}}   )",
+      1);
   const auto source = open_safetensors(fs, kFile);
   EXPECT_EQ(source->tensors().size(), 3u);
   EXPECT_TRUE(bytes_of(*source, "a").empty());

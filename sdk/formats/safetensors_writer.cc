@@ -11,24 +11,35 @@ namespace {
 
 const char* type_text(const StoredTensor& tensor) {
   switch (tensor.dtype) {
-    case DType::f64: return "F64";
-    case DType::f32: return "F32";
-    case DType::f16: return "F16";
-    case DType::bf16: return "BF16";
-    case DType::i64: return "I64";
-    case DType::i32: return "I32";
-    case DType::u8: return "U8";
-    default: break;
+    case DType::f64:
+      return "F64";
+    case DType::f32:
+      return "F32";
+    case DType::f16:
+      return "F16";
+    case DType::bf16:
+      return "BF16";
+    case DType::i64:
+      return "I64";
+    case DType::i32:
+      return "I32";
+    case DType::u8:
+      return "U8";
+    default:
+      break;
   }
   fail(Code::kInvalidArgument, "tensor '", tensor.name, "': a safetensors file cannot hold ",
        dtype_name(tensor.dtype), "; use f32, f16 or bf16");
 }
 
-std::string quoted(const std::string& text) { return to_text(Json(text)); }
+std::string quoted(const std::string& text) {
+  return to_text(Json(text));
+}
 
 }  // namespace
 
-SafetensorsWriter::SafetensorsWriter(FileSystem& fs, const std::string& path, const std::vector<StoredTensor>& tensors,
+SafetensorsWriter::SafetensorsWriter(FileSystem& fs, const std::string& path,
+                                     const std::vector<StoredTensor>& tensors,
                                      const std::vector<std::pair<std::string, std::string>>& metadata)
     : path_(path), order_(tensors.size()) {
   std::iota(order_.begin(), order_.end(), size_t{0});
@@ -64,10 +75,11 @@ SafetensorsWriter::SafetensorsWriter(FileSystem& fs, const std::string& path, co
     header += "],\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(left_) + "]}";
   }
   header += "}";
-  header.resize((header.size() + 7) / 8 * 8, ' ');  // data starts aligned; the format allows spaces at the end
+  header.resize((header.size() + 7) / 8 * 8,
+                ' ');  // data starts aligned; the format allows spaces at the end
   if (header.size() > kMaxSafetensorsHeader) {
-    fail(Code::kInvalidArgument, path, ": ", tensors.size(), " tensors need a header over ", kMaxSafetensorsHeader,
-         " bytes; write several files");
+    fail(Code::kInvalidArgument, path, ": ", tensors.size(), " tensors need a header over ",
+         kMaxSafetensorsHeader, " bytes; write several files");
   }
   file_ = fs.create(path);
   const uint64_t length = header.size();

@@ -24,7 +24,8 @@ StagedOutput::StagedOutput(FileSystem& fs, std::string target, Kind kind)
     }
   }
   const std::string parent = parent_path(target_);
-  for (std::string missing = parent; !fs_.exists(missing); missing = parent_path(missing)) made_.push_back(missing);
+  for (std::string missing = parent; !fs_.exists(missing); missing = parent_path(missing))
+    made_.push_back(missing);
   if (!made_.empty()) fs_.make_folders(parent);
   for (int number = 1;; ++number) {
     path_ = target_ + ".tmp-" + std::to_string(number);
@@ -38,7 +39,8 @@ StagedOutput::~StagedOutput() {
   try {
     fs_.remove_all(path_);
   } catch (const Error&) {
-    // The error that led here is what the caller must hear; a temporary that stays behind is never taken for the target.
+    // The error that led here is what the caller must hear; a temporary that stays behind is never taken for
+    // the target.
   }
 }
 

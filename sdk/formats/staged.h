@@ -1,6 +1,7 @@
-// All-or-nothing output: a file or folder is written beside its target under a temporary name ("TARGET.tmp-1", the first
-// number that is free), and takes its own name by one rename when it is complete and on the disk. Whoever looks at the
-// target sees nothing or everything. Without commit() the destructor removes the temporary.
+// All-or-nothing output: a file or folder is written beside its target under a temporary name
+// ("TARGET.tmp-1", the first number that is free), and takes its own name by one rename when it is complete
+// and on the disk. Whoever looks at the target sees nothing or everything. Without commit() the destructor
+// removes the temporary.
 //
 // Tests: staged_test.cc cuts every write, sync and rename in turn.
 #ifndef INLAID_SDK_FORMATS_STAGED_H_
@@ -18,7 +19,8 @@ class StagedOutput {
  public:
   enum class Kind { kFile, kFolder };
 
-  // kAlreadyExists if `target` exists (an empty folder may, for a folder). Makes missing parents, and the temporary folder.
+  // kAlreadyExists if `target` exists (an empty folder may, for a folder). Makes missing parents, and the
+  // temporary folder.
   StagedOutput(FileSystem& fs, std::string target, Kind kind);
   ~StagedOutput();
   StagedOutput(const StagedOutput&) = delete;

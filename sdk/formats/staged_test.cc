@@ -66,7 +66,8 @@ TEST(StagedOutput, FailureOfAnyOperationLeavesNothing) {
       FaultFileSystem fs(disk);
       fs.fail_at(n, Code::kResourceExhausted);
       const Outcome outcome = outcome_of([&] { writer.write(fs); });
-      EXPECT_EQ(outcome.code, Code::kResourceExhausted) << writer.name << " at " << counting.history()[static_cast<size_t>(n)];
+      EXPECT_EQ(outcome.code, Code::kResourceExhausted)
+          << writer.name << " at " << counting.history()[static_cast<size_t>(n)];
       if (disk.exists(writer.target)) writer.check(disk);  // only the syncs after the rename can fail so
       const size_t expected = disk.exists(writer.target) ? 1 : 0;
       const size_t left = disk.exists("/out") ? disk.list("/out").size() : 0;
@@ -87,11 +88,12 @@ TEST(StagedOutput, PowerLossAtAnyOperationLeavesNothingOrEverything) {
         fs.cut_power_at(n);
         const Outcome outcome = outcome_of([&] { writer.write(fs); });
         disk.crash(options);
-        EXPECT_TRUE(outcome.code != Code::kOk || disk.exists(writer.target)) << writer.name << " " << describe(options);
+        EXPECT_TRUE(outcome.code != Code::kOk || disk.exists(writer.target))
+            << writer.name << " " << describe(options);
         if (disk.exists(writer.target)) {
           const Outcome whole = outcome_of([&] { writer.check(disk); });
-          EXPECT_EQ(whole.code, Code::kOk) << writer.name << " at operation " << n << ", " << describe(options) << ": "
-                                           << whole.message;
+          EXPECT_EQ(whole.code, Code::kOk)
+              << writer.name << " at operation " << n << ", " << describe(options) << ": " << whole.message;
         }
       }
     }

@@ -40,7 +40,8 @@ void write_text(FileSystem& fs, const std::string& path, const std::string& text
 
 void copy_into(FileSystem& to, const std::string& target, FileSystem& from, const std::string& source) {
   if (!from.is_folder(source)) return write_text(to, target, read_text(from, source));
-  for (const std::string& name : from.list(source)) copy_into(to, join_path(target, name), from, join_path(source, name));
+  for (const std::string& name : from.list(source))
+    copy_into(to, join_path(target, name), from, join_path(source, name));
 }
 
 std::vector<ExportTensor> exports_of(const WeightSource& source, DType dtype) {
@@ -55,11 +56,12 @@ std::vector<ExportTensor> exports_of(const WeightSource& source, DType dtype) {
 }
 
 Json tiny_config() {
-  return parse_json(R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":12,"hidden_size":32,
+  return parse_json(
+      R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","vocab_size":12,"hidden_size":32,
       "intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"num_key_value_heads":1,"head_dim":8,
       "hidden_act":"silu","max_position_embeddings":64,"rms_norm_eps":1e-5,"rope_theta":10000.0,"rope_scaling":null,
       "attention_bias":true,"mlp_bias":false,"tie_word_embeddings":true,"bos_token_id":0,"eos_token_id":[1,2]})",
-                    "tiny_config");
+      "tiny_config");
 }
 
 std::vector<ExportTensor> tiny_tensors(const Json& config, DType dtype) {
@@ -69,11 +71,12 @@ std::vector<ExportTensor> tiny_tensors(const Json& config, DType dtype) {
     const double seed = static_cast<double>(out.size());
     // o_proj has 16 columns, which no block of 32 fits into.
     const bool blocks = kernels::dtype_info(dtype).block == 1 || geometry.shape_of(name).back() % 32 == 0;
-    out.push_back({name, geometry.shape_of(name), blocks ? dtype : DType::f16, [seed](std::span<float> values) {
-                     for (size_t i = 0; i < values.size(); ++i) {
-                       values[i] = static_cast<float>(std::sin(seed + 0.37 * static_cast<double>(i)));
-                     }
-                   }});
+    out.push_back(
+        {name, geometry.shape_of(name), blocks ? dtype : DType::f16, [seed](std::span<float> values) {
+           for (size_t i = 0; i < values.size(); ++i) {
+             values[i] = static_cast<float>(std::sin(seed + 0.37 * static_cast<double>(i)));
+           }
+         }});
   }
   return out;
 }

@@ -44,11 +44,11 @@ struct Outcome {
 };
 Outcome outcome_of(const std::function<void()>& fn);
 
-#define EXPECT_FAILS(wanted_code, wanted_text, expression)                                    \
-  do {                                                                                        \
+#define EXPECT_FAILS(wanted_code, wanted_text, expression)                                         \
+  do {                                                                                             \
     const ::inlaid::formats::Outcome outcome = ::inlaid::formats::outcome_of([&] { expression; }); \
-    EXPECT_EQ(outcome.code, wanted_code) << outcome.message;                                  \
-    EXPECT_NE(outcome.message.find(wanted_text), std::string::npos) << outcome.message;       \
+    EXPECT_EQ(outcome.code, wanted_code) << outcome.message;                                       \
+    EXPECT_NE(outcome.message.find(wanted_text), std::string::npos) << outcome.message;            \
   } while (false)
 
 }  // namespace inlaid::formats

@@ -10,7 +10,9 @@ bool names_special_token(std::string_view key, const Json& value) {
   return key.ends_with("_token") && (value.is_string() || (value.is_object() && value.contains("content")));
 }
 
-Json plain(const Json& token) { return token.is_object() ? token["content"] : token; }
+Json plain(const Json& token) {
+  return token.is_object() ? token["content"] : token;
+}
 
 }  // namespace
 
@@ -49,7 +51,8 @@ Json without_chat_template(Json config, const std::string& chat_template) {
     return config;
   }
   for (Json& entry : *found) {
-    if (entry.is_object() && entry.contains("name") && entry["name"] == "default") entry["template"] = chat_template;
+    if (entry.is_object() && entry.contains("name") && entry["name"] == "default")
+      entry["template"] = chat_template;
   }
   return config;
 }
