@@ -177,8 +177,7 @@ CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const st
 
 void write_token_cache(FileSystem& fs, const std::string& path, const std::string& key,
                        const SampleStore& store, const CachedSamples& cached) {
-  const std::string folder = parent_path(path);
-  fs.make_folders(folder);
+  fs.make_folders(parent_path(path));
   const std::string temporary = path + ".tmp";
   const std::unique_ptr<WritableFile> file = fs.create(temporary);
   Output out(file.get());
@@ -198,10 +197,8 @@ void write_token_cache(FileSystem& fs, const std::string& path, const std::strin
   }
   out.value<uint32_t>(out.crc());
   out.flush();
-  file->sync();
   file->close();
   fs.rename(temporary, path);
-  fs.sync_folder(folder);
 }
 
 }  // namespace inlaid::data
