@@ -17,9 +17,8 @@
 
 namespace inlaid::capi {
 
-// A runtime with what it owns on the host's behalf.
+// A runtime and the runs that go on in it.
 struct RuntimeState {
-  std::unique_ptr<SystemAllocator> allocator;  // the host's, or null
   std::shared_ptr<Runtime> runtime;
   std::string settings;
 

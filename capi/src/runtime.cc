@@ -146,16 +146,16 @@ inlaid_error *inlaid_runtime_create(const inlaid_runtime_options *options, inlai
     const Settings settings = Settings::parse(known.settings_json);
     auto state = std::make_shared<RuntimeState>();
     state->settings = text_or(known.settings_json, "{}");
+    std::shared_ptr<SystemAllocator> allocator;
     if (known.host_allocator != nullptr) {
       const inlaid_allocator host = known_part(known.host_allocator, inlaid_allocator INLAID_ALLOCATOR_INIT, "host_allocator");
       if (host.alloc == nullptr || host.free == nullptr) {
         fail(Code::kInvalidArgument, "host_allocator: alloc and free must not be NULL");
       }
-      state->allocator = std::make_unique<HostAllocator>(host);
+      allocator = std::make_shared<HostAllocator>(host);
     }
     state->runtime = std::make_shared<Runtime>(known.cpu_threads, settings.memory_limit,
-                                               state->allocator ? *state->allocator : default_allocator(),
-                                               posix_file_system(), make_log(known.log_sink), *settings.kernels);
+                                               std::move(allocator), posix_file_system(), make_log(known.log_sink), *settings.kernels);
     *out = new inlaid_runtime(std::move(state));
   });
 }

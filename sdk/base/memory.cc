@@ -109,9 +109,11 @@ MemoryAccount::MemoryAccount(std::shared_ptr<MemoryAccount> parent, std::string 
                              SystemAllocator& allocator)
     : parent_(std::move(parent)), name_(std::move(name)), limit_(limit), allocator_(allocator) {}
 
-std::shared_ptr<MemoryAccount> MemoryAccount::root(std::string name, uint64_t limit,
-                                                   SystemAllocator& allocator) {
-  return std::shared_ptr<MemoryAccount>(new MemoryAccount(nullptr, std::move(name), limit, allocator));
+std::shared_ptr<MemoryAccount> MemoryAccount::root(std::string name, uint64_t limit, SystemAllocator& allocator,
+                                                   std::shared_ptr<void> keep) {
+  std::shared_ptr<MemoryAccount> account(new MemoryAccount(nullptr, std::move(name), limit, allocator));
+  account->keep_ = std::move(keep);
+  return account;
 }
 
 std::shared_ptr<MemoryAccount> MemoryAccount::child(std::shared_ptr<MemoryAccount> parent, std::string name,

@@ -67,8 +67,10 @@ class MemoryAccount : public std::enable_shared_from_this<MemoryAccount> {
     uint64_t peak_total = 0;  // peak of the sum, not the sum of peaks
   };
 
-  // A root account. limit 0 = none. `allocator` must outlive every block.
-  static std::shared_ptr<MemoryAccount> root(std::string name, uint64_t limit, SystemAllocator& allocator);
+  // A root account. limit 0 = none. `allocator` must outlive every block; `keep` is held as long as any block or account of the
+  // tree lives, and may own the allocator.
+  static std::shared_ptr<MemoryAccount> root(std::string name, uint64_t limit, SystemAllocator& allocator,
+                                             std::shared_ptr<void> keep = nullptr);
   // A child that counts into `parent` as well.
   static std::shared_ptr<MemoryAccount> child(std::shared_ptr<MemoryAccount> parent, std::string name,
                                               uint64_t limit = 0);
@@ -89,6 +91,7 @@ class MemoryAccount : public std::enable_shared_from_this<MemoryAccount> {
   void refund(Category category, uint64_t bytes) noexcept;
 
   std::shared_ptr<MemoryAccount> parent_;
+  std::shared_ptr<void> keep_;
   std::string name_;
   uint64_t limit_;
   SystemAllocator& allocator_;

@@ -21,6 +21,7 @@ struct Case {
   bool adapter = false;
   double dropout = 0;
   bool rslora = false;
+  Json targets = "all-linear";
 };
 
 Json tiny(std::initializer_list<std::pair<std::string, Json>> changes) {
@@ -43,8 +44,8 @@ class Harness {
       adapter.lora_alpha = 6;
       adapter.lora_dropout = c.dropout;
       adapter.use_rslora = c.rslora;
-      adapter.target_modules = "all-linear";
-      adapter.modules_to_save = {"norm"};
+      adapter.target_modules = c.targets;
+      if (c.targets == "all-linear") adapter.modules_to_save = {"norm"};
       layout_ = nn::lay_out(adapter, decoder_linears(config_), decoder_parameters(config_));
       for (const nn::ParameterSpec& spec : layout_.parameters) add(adapter_, spec);
     } else {
@@ -148,7 +149,7 @@ TEST_P(DecoderGradient, EqualsCentralDifferences) {
       ++checked;
     }
   }
-  EXPECT_GT(checked, 60);
+  EXPECT_GE(checked, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -162,6 +163,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"rope_linear", tiny({{"rope_scaling", {{"rope_type", "linear"}, {"factor", 3.0}}}})},
                     Case{"qwen2", tiny({{"model_type", "qwen2"}})},
                     Case{"lora", tiny({}), false, true}, Case{"lora_dropout", tiny({}), false, true, 0.3},
+                    // Targets that leave some inputs of attention and of the gate without a gradient in the first layer.
+                    Case{"lora_q", tiny({}), false, true, 0, false, Json::array({"q_proj"})},
+                    Case{"lora_k", tiny({}), true, true, 0, false, Json::array({"k_proj"})},
+                    Case{"lora_v_up", tiny({}), false, true, 0, false, Json::array({"v_proj", "up_proj"})},
+                    Case{"lora_gate", tiny({}), false, true, 0, false, Json::array({"gate_proj"})},
+                    Case{"lora_up", tiny({}), false, true, 0, false, Json::array({"up_proj"})},
+                    Case{"lora_down", tiny({}), false, true, 0, false, Json::array({"down_proj"})},
                     Case{"lora_dropout_recompute", tiny({{"attention_bias", true}}), true, true, 0.3, true}),
     [](const auto& info) { return info.param.name; });
 

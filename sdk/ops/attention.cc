@@ -1,4 +1,5 @@
 #include "sdk/autograd/replay.h"
+#include "sdk/ops/gradient_scratch.h"
 #include "sdk/ops/ops.h"
 
 namespace inlaid::ops {
@@ -82,9 +83,9 @@ class Attention final : public Op {
     args.v = replay.view(node.inputs[kV]);
     args.out = replay.view(node.outputs[kOut]);
     args.lse = replay.view(node.outputs[kLse]);
-    args.dq = replay.view(node.input_gradients[kQ]);
-    args.dk = replay.view(node.input_gradients[kK]);
-    args.dv = replay.view(node.input_gradients[kV]);
+    args.dq = gradient_or_scratch(node, replay, kQ);
+    args.dk = gradient_or_scratch(node, replay, kK);
+    args.dv = gradient_or_scratch(node, replay, kV);
     args.cu_q = args.cu_k = replay.view(node.inputs[kCu]);
     args.heads = shape_.heads;
     args.kv_heads = shape_.kv_heads;
@@ -162,6 +163,7 @@ ValueId rotary(Recorder& recorder, ValueId x, const RotaryTable& table, int64_t 
 ValueId attention(Recorder& recorder, ValueId q, ValueId k, ValueId v, const AttentionShape& shape) {
   const ValueId out = recorder.activation(Extent::tokens, shape.heads * shape.head_size);
   const ValueId lse = recorder.fixed_activation({shape.heads, recorder.capacity().tokens});
+  add_gradient_scratch(recorder, {q, k, v});
   recorder.append(std::make_shared<Attention>(shape), {q, k, v, recorder.input(Input::cu_seqlens)}, {out, lse});
   return out;
 }

@@ -1,4 +1,5 @@
 #include "sdk/autograd/replay.h"
+#include "sdk/ops/gradient_scratch.h"
 #include "sdk/ops/ops.h"
 
 namespace inlaid::ops {
@@ -23,8 +24,8 @@ class Gated final : public Op {
   }
   void backward_input(const Node& node, Replay& replay) const override {
     replay.device().gated_backward({replay.view(node.output_gradients[0]), replay.view(node.inputs[kGate]),
-                                    replay.view(node.inputs[kUp]), replay.view(node.input_gradients[kGate]),
-                                    replay.view(node.input_gradients[kUp]), activation_});
+                                    replay.view(node.inputs[kUp]), gradient_or_scratch(node, replay, kGate),
+                                    gradient_or_scratch(node, replay, kUp), activation_});
   }
   std::vector<ValueId> saved(const Node& node, Phase) const override {
     return {node.inputs[kGate], node.inputs[kUp]};
@@ -54,6 +55,7 @@ class Embedding final : public Op {
 
 ValueId gated(Recorder& recorder, ValueId gate, ValueId up, kernels::Activation activation) {
   const ValueId y = recorder.activation(Extent::tokens, recorder.value(gate).shape[1]);
+  add_gradient_scratch(recorder, {gate, up});
   recorder.append(std::make_shared<Gated>(activation), {gate, up}, {y});
   return y;
 }

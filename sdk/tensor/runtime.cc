@@ -40,11 +40,11 @@ void BackgroundThreads::start(std::function<void()> body) {
   }
 }
 
-Runtime::Runtime(int threads, uint64_t memory_limit, SystemAllocator& allocator, FileSystem& files, Log log,
+Runtime::Runtime(int threads, uint64_t memory_limit, std::shared_ptr<SystemAllocator> allocator, FileSystem& files, Log log,
                  const kernels::KernelTable& table)
     : pool(threads > 0 ? threads : processors()),
       kernels(table),
-      memory(MemoryAccount::root("runtime", memory_limit, allocator)),
+      memory(MemoryAccount::root("runtime", memory_limit, allocator ? *allocator : default_allocator(), allocator)),
       files(files),
       log(std::move(log)) {}
 

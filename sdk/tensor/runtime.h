@@ -31,8 +31,8 @@ class BackgroundThreads {
 };
 
 struct Runtime {
-  // threads 0 = one per processor. memory_limit 0 = none. `allocator` and `files` must outlive the runtime.
-  Runtime(int threads, uint64_t memory_limit, SystemAllocator& allocator, FileSystem& files, Log log,
+  // threads 0 = one per processor. memory_limit 0 = none. allocator null = the C library's. `files` must outlive the runtime.
+  Runtime(int threads, uint64_t memory_limit, std::shared_ptr<SystemAllocator> allocator, FileSystem& files, Log log,
           const kernels::KernelTable& table);
 
   ThreadPool pool;

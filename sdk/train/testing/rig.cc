@@ -10,7 +10,7 @@
 namespace inlaid::train {
 
 std::shared_ptr<Runtime> make_runtime(int threads, uint64_t memory_limit) {
-  return std::make_shared<Runtime>(threads, memory_limit, default_allocator(), posix_file_system(), Log(),
+  return std::make_shared<Runtime>(threads, memory_limit, nullptr, posix_file_system(), Log(),
                                    kernels::cpu_kernels(kernels::cpu_level()));
 }
 
