@@ -119,6 +119,17 @@ TEST(Tokenizer, AFileThatBlowsUpTextsFailsTheCallOnly) {
   EXPECT_EQ(t->decode(t->encode("hello", false).ids, false), "hello");
 }
 
+// A regular expression that backtracks exponentially is cut off by the engine's limit.
+TEST(Tokenizer, ARegularExpressionThatNeverEndsFailsTheCallOnly) {
+  Json file = parse_json(golden_file("tokenizers/byte_bpe.json"), "file");
+  file["pre_tokenizer"] = {
+      {"type", "Split"}, {"pattern", {{"Regex", "(x+x+)+y"}}}, {"behavior", "Isolated"}, {"invert", false}};
+  const auto t = Tokenizer::from_json(to_text(file), "regex");
+  const Error error = error_of([&] { (void)t->encode(std::string(5000, 'x'), false); });
+  EXPECT_NE(error.message().find("retry-limit"), std::string::npos) << error.message();
+  EXPECT_EQ(t->decode(t->encode("hello", false).ids, false), "hello");
+}
+
 TEST(Tokenizer, EightThreadsEncodeAlike) {
   const auto t = golden_tokenizer("llama3_like");
   std::string text;

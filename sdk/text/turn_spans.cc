@@ -206,7 +206,7 @@ class TurnFinder {
   size_t end_before(size_t i) const {
     size_t end = 0;
     for (size_t j = 0; j < i; ++j) {
-      if (places_[j].found) end = std::max(end, places_[j].end);
+      if (places_[j].found && !places_[j].twice) end = std::max(end, places_[j].end);
     }
     return end;
   }
@@ -215,13 +215,15 @@ class TurnFinder {
   size_t next_begin(size_t i, size_t from) const {
     size_t next = text_.size();
     for (size_t j = 0; j < places_.size(); ++j) {
-      if (j != i && places_[j].found && places_[j].begin >= from) next = std::min(next, places_[j].begin);
+      if (j != i && places_[j].found && !places_[j].twice && places_[j].begin >= from)
+        next = std::min(next, places_[j].begin);
     }
     return next;
   }
 
   // Where the model begins to write message i, which lies in [from, limit].
   std::optional<size_t> turn_begin(size_t i, size_t from, size_t limit) const {
+    if (from > limit) return std::nullopt;  // messages out of order
     Json before = Json::array();
     for (size_t j = 0; j < i; ++j) before.push_back(messages_[j]);
     const std::optional<std::string> prompt = try_render(before, true);
@@ -260,8 +262,8 @@ class TurnFinder {
     }
     if (gap == region.npos) return place.end;
     // If the next message is not placed, the marker might be the end of that one.
-    const bool next_unplaced =
-        i + 1 < places_.size() && !places_[i + 1].found && !is_assistant(messages_[i + 1]);
+    const bool next_unplaced = i + 1 < places_.size() && !is_assistant(messages_[i + 1]) &&
+                               (!places_[i + 1].found || places_[i + 1].twice);
     const auto [space, rest] = trimmed(region.substr(0, gap));
     if (next_unplaced && space != rest) {
       if (!is_assistant(messages_[i])) return place.end;

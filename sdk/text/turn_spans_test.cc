@@ -184,6 +184,22 @@ TEST(TurnSpans, ToolCallsBeginWhereTheModelBeginsToWrite) {
   EXPECT_NE(error.message().find("message 1 (assistant)"), std::string::npos) << error.message();
 }
 
+// A system text repeated at the end, messages in another order: places stay right, or the turn is refused.
+TEST(TurnSpans, MessagesRepeatedOrReordered) {
+  const Json messages = {system("s"), user("a"), calling("", {{"x", "y"}}), user("b"), assistant("c")};
+  const std::string body =
+      "<{{ m.role }}>{{ m.content }}{% for t in m.tool_calls or [] %}[{{ t.function.name }}]{% endfor %}</s>";
+  const std::string prompt = "{% if add_generation_prompt %}<assistant>{% endif %}";
+  EXPECT_EQ(turns("{% for m in messages %}" + body + "{% endfor %}" + prompt, messages),
+            (Turns{"[f]</s>", "c</s>"}));
+  EXPECT_EQ(
+      turns("{% for m in messages %}" + body + "{% endfor %}({{ messages[0].content }})" + prompt, messages),
+      (Turns{"[f]</s>", "c</s>"}));
+  const Error error =
+      error_of([&] { turns("{% for m in messages[::-1] %}" + body + "{% endfor %}", messages); });
+  EXPECT_NE(error.message().find("message 2 (assistant)"), std::string::npos) << error.message();
+}
+
 TEST(TurnSpans, PartsOfAContent) {
   const std::string source =
       "{% for m in messages %}<{{ m.role }}>{% if m.content is string %}{{ m.content }}{% else %}{% for p in "
