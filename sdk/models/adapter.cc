@@ -77,6 +77,7 @@ std::shared_ptr<Adapter> Adapter::load(std::shared_ptr<Model> base, const std::s
       fail(Code::kDataLoss, tensor.file, ": tensor ", tensor.name, " has shape ", shape_text(tensor.shape),
            ", the base and adapter_config.json ask for ", shape_text(parameter->spec.shape));
     }
+    check_stored_dtype(tensor);
     std::vector<std::byte> raw(static_cast<size_t>(byte_count(tensor.dtype, tensor.shape)));
     files.weights->read(found->second, raw);
     kernels::ConvertArgs args;

@@ -22,6 +22,7 @@ std::string names_text(const std::vector<std::string>& names) {
 // Reads one stored tensor and converts it to `dtype`.
 Tensor read_tensor(Runtime& runtime, MemoryAccount& account, const formats::WeightSource& source, size_t index, DType dtype) {
   const formats::StoredTensor& stored = source.tensors()[index];
+  check_stored_dtype(stored);
   Tensor value(account, Category::kWeights, dtype, stored.shape, false);
   const auto bytes = static_cast<size_t>(byte_count(stored.dtype, stored.shape));
   if (stored.dtype == dtype) {
@@ -61,6 +62,12 @@ bool same_bytes(const formats::WeightSource& source, size_t a, size_t b) {
 }
 
 }  // namespace
+
+void check_stored_dtype(const formats::StoredTensor& stored) {
+  if (kernels::storage_type(stored.dtype)) return;
+  fail(Code::kUnimplemented, stored.file, ": tensor ", stored.name, " is of type ", dtype_name(stored.dtype),
+       "; weights may be f32, f16, bf16, q4_0, q4_1 or q8_0");
+}
 
 DType held_dtype(const nn::ParameterSpec& spec, const std::string& weights_dtype, DType stored) {
   if (spec.shape.size() < 2) return DType::f32;

@@ -71,6 +71,9 @@ class Model {
   std::vector<std::string> stop_tokens_;
 };
 
+// kUnimplemented naming file and tensor for a stored type that no weight can have (integers, f64).
+void check_stored_dtype(const formats::StoredTensor& stored);
+
 // How a parameter is held under a weights_dtype: matrices as asked (as_stored: the file's type), vectors always f32.
 DType held_dtype(const nn::ParameterSpec& spec, const std::string& weights_dtype, DType stored);
 

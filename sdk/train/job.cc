@@ -201,7 +201,14 @@ std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::st
   // The folder may have been moved since.
   config.set("output_dir", to_text(Json(output_dir)));
   std::shared_ptr<Job> job = open(runtime, config);
-  const std::string latest = checkpoint::latest_checkpoint(files, join_path(output_dir, "checkpoints"));
+  const std::string folder = join_path(output_dir, "checkpoints");
+  std::string latest = checkpoint::latest_checkpoint(files, folder);
+  if (latest.empty() && files.exists(folder)) {
+    // None is whole. Starting over in silence would lose work: restoring the last one says what is damaged.
+    for (const std::string& name : files.list(folder)) {
+      if (name.starts_with("step-")) latest = join_path(folder, name);
+    }
+  }
   if (!latest.empty()) {
     job->resumed_state_ = job->trainer_->restore(latest);
     job->resumed_from_ = latest;

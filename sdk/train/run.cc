@@ -289,7 +289,12 @@ void Run::emit(Event event) {
   const std::shared_ptr<const Event> queued = events_.push(std::move(event));
   if (writer_ == nullptr) return;
   const std::string line = queued->json() + "\n";
-  writer_->write({reinterpret_cast<const std::byte*>(line.data()), line.size()});
+  try {
+    writer_->write({reinterpret_cast<const std::byte*>(line.data()), line.size()});
+  } catch (...) {
+    writer_.reset();  // the run fails by this error, but whoever pulls events still gets the last ones
+    throw;
+  }
 }
 
 }  // namespace inlaid::train
