@@ -206,7 +206,7 @@ std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::st
   if (latest.empty() && files.exists(folder)) {
     // None is whole. Starting over in silence would lose work: restoring the last one says what is damaged.
     for (const std::string& name : files.list(folder)) {
-      if (name.starts_with("step-")) latest = join_path(folder, name);
+      if (name.starts_with("step-") && !name.ends_with(".tmp")) latest = join_path(folder, name);
     }
   }
   if (!latest.empty()) {
