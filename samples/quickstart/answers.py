@@ -3,7 +3,7 @@
   answers.py ask INLAID MODEL ANSWERS.json    asks and stores
   answers.py show ANSWERS.json
   answers.py compare BEFORE.json AFTER.json   side by side
-  answers.py summary EVENTS.jsonl             what the evaluations said
+  answers.py summary OUT                      rows, time, and what the evaluations said
 """
 
 import json
@@ -69,10 +69,9 @@ def compare(before, after):
             print(f"  {a:<{columns}} | {b}".rstrip())
 
 
-def summary(events):
-    evaluations = []
-    rows = 0
-    with open(events, encoding="utf-8") as file:
+def summary(out):
+    evaluations, seconds, rows = [], {}, 0
+    with open(os.path.join(out, "events.jsonl"), encoding="utf-8") as file:
         for line in file:
             try:
                 event = json.loads(line)
@@ -80,12 +79,16 @@ def summary(events):
                 continue  # the half line of a run that was killed
             if event["event"] == "eval":
                 evaluations.append(event)
-            rows = event.get("num_rows", rows)
-    if len(evaluations) >= 2:
-        first, last = evaluations[0], evaluations[-1]
-        print(f"\nHeld-out rows: loss {first['eval_loss']:.2f} before, {last['eval_loss']:.2f} after training on "
-              f"{rows:.0f} rows; accuracy {first['eval_mean_token_accuracy']:.0%} before, "
-              f"{last['eval_mean_token_accuracy']:.0%} after.")
+            elif event["event"] == "step":
+                seconds[event["step"]] = event["step_seconds"]
+                rows = int(event["num_rows"])
+    there = read(os.path.join(out, "data_report.json"))["train"]["used"]
+    time = round(sum(seconds.values()))
+    different = "different " if rows <= there else ""  # within the first pass over the data no row comes twice
+    print(f"\nTrained on {rows} {different}rows of {there} in {time // 60}:{time % 60:02}.")
+    first, last = evaluations[0], evaluations[-1]
+    print(f"Rows it has never seen: loss {first['eval_loss']:.2f} before, {last['eval_loss']:.2f} after; accuracy "
+          f"{first['eval_mean_token_accuracy']:.0%} before, {last['eval_mean_token_accuracy']:.0%} after.")
 
 
 if __name__ == "__main__":
