@@ -1,12 +1,12 @@
 // The token cache: a tokenised data set in one file, so that a second run need not tokenise again.
 //
 // The name of the file is a hash of everything that its contents depend on: the files' bytes and names, the
-// tokenizer, the template, the options and the version of this format. So a hit needs no further check of age,
-// and the data set and its report are the same as if they had been built.
+// tokenizer, the template, the options and the version of this format. So a hit needs no further check of
+// age, and the data set and its report are the same as if they had been built.
 //
-// A file is written under a temporary name and renamed. Its checksum is verified when it is read, and a damaged
-// one is built again, so it is not synced: after a power cut a torn file costs one rebuild, whereas a sync may
-// wait many seconds on a busy disk.
+// A file is written under a temporary name and renamed. Its checksum is verified when it is read, and a
+// damaged one is built again, so it is not synced: after a power cut a torn file costs one rebuild, whereas
+// a sync may wait many seconds on a busy disk.
 //
 // Layout, little-endian:  "INLAIDTC" · key (64 hex digits) · u64 length, report as JSON · identity (64 hex
 // digits) · u64 samples · per sample: i64 row, u64 length, i32 tokens, i32 targets · u32 CRC-32C of all
