@@ -1,5 +1,5 @@
-/* Fine-tunes a language model from a C program: starts a job in the background, watches its events, saves and ends on Ctrl-C,
- * writes the adapter. samples/embed_c/run builds it and runs it on the data of the quick start. */
+/* Fine-tunes a language model from a C program: starts a job in the background, watches its events, saves
+ * and ends on Ctrl-C, writes the adapter. samples/embed_c/run builds it and runs it on quick-start data. */
 #include <inlaid.h>
 
 #include <signal.h>
@@ -31,9 +31,10 @@ int main(int argc, char **argv) {
     return 2;
   }
   snprintf(json, sizeof json,
-           "{\"model\": {\"path\": \"%s\"}, \"data\": {\"train\": [{\"path\": \"%s\"}]}, \"output_dir\": \"%s\","
+           "{\"model\": {\"path\": \"%s\"}, \"data\": {\"train\": [{\"path\": \"%s\"}]},"
+           " \"output_dir\": \"%s\", \"train\": {\"micro_batch_tokens\": 256, \"max_steps\": %d},"
            " \"adapter\": {\"peft_type\": \"LORA\", \"r\": 8, \"target_modules\": \"all-linear\"},"
-           " \"train\": {\"micro_batch_tokens\": 256, \"max_steps\": %d}, \"optim\": {\"learning_rate\": 1e-3}}",
+           " \"optim\": {\"learning_rate\": 1e-3}}",
            argv[1], argv[2], argv[3], atoi(argv[4]));
   check(inlaid_runtime_create(NULL, &runtime));
   check(inlaid_config_parse(json, ".", &config));
@@ -44,7 +45,7 @@ int main(int argc, char **argv) {
   while (going) {
     inlaid_event *event = NULL;
     if (interrupted && !asked) {
-      check(inlaid_run_request(run, "stop")); /* after this step; saves. inlaid_run_cancel ends at once without saving */
+      check(inlaid_run_request(run, "stop")); /* after this step; saves (inlaid_run_cancel does not) */
       asked = 1;
     }
     check(inlaid_run_next(run, 100, &event)); /* NULL after 100 ms without an event */
