@@ -103,26 +103,38 @@ struct GemmArgs {
 };
 
 // y[t,:] = x[t,:] * rstd[t] * w, rstd[t] = 1 / sqrt(mean(x^2) + eps).  (RMSNorm, arXiv 1910.07467)
+// w = weight + weight_offset; the offset is 1 where a model stores what is added to one (Gemma).
 struct RmsNormForwardArgs {
   TensorView x, weight, y, rstd;  // [T,H] [H] [T,H] [T]
   double eps = 0;
+  double weight_offset = 0;
 };
 // dx = rstd * (dy*w - x * rstd^2 * mean(dy*w*x)).
 struct RmsNormBackwardInputArgs {
   TensorView dy, x, weight, rstd, dx;
   bool accumulate = false;
+  double weight_offset = 0;
 };
 // dweight += sum_t dy[t,:] * x[t,:] * rstd[t].
 struct RmsNormBackwardWeightArgs {
   TensorView dy, x, rstd, dweight;
 };
 
-// cos[t,i] = scale * cos(positions[t] * inv_freq[i]), sin likewise; angle computed in f64.
+// cos[t,i] = scale * cos(positions[t] * f[i]), sin likewise; angle computed in f64. f is inv_freq, unless the length of the
+// document that row t belongs to, lengths[t], is over long_after; then
+//   longrope (long_inv_freq is there): f = long_inv_freq
+//   dynamic NTK:                       f[i] = inv_freq[i] * g^(-2i/(R-2)),  g = ntk_factor * length / long_after - ntk_factor + 1
+// (the latter is inv_freq of the base theta * g^(R/(R-2)), transformers modeling_rope_utils).
 struct RotaryTableArgs {
-  TensorView positions, inv_freq, cos, sin;  // [T] i32, [D/2] f64, [T,D/2], [T,D/2]
+  TensorView positions, inv_freq, cos, sin;  // [T] i32, [R/2] f64, [T,R/2], [T,R/2]
   double scale = 1.0;
+  TensorView lengths = {};        // [T] i32; absent: inv_freq whatever the length
+  TensorView long_inv_freq = {};  // [R/2] f64
+  int64_t long_after = 0;
+  double ntk_factor = 1.0;
 };
-// In place on x[T, heads*D], half-split pairs (i, i + D/2): a' = a c - b s, b' = b c + a s; inverse uses -s (the gradient).
+// In place on x[T, heads*D], on the first R columns of every head: half-split pairs (i, i + R/2), a' = a c - b s,
+// b' = b c + a s; inverse uses -s (the gradient). The other D - R columns stay.
 struct RotaryArgs {
   TensorView x, cos, sin;
   int64_t heads = 0;
@@ -130,17 +142,21 @@ struct RotaryArgs {
 };
 
 // Causal self-attention over documents packed in one row range. Document i owns query rows [cu_q[i], cu_q[i+1]) and key
-// rows [cu_k[i], cu_k[i+1]); query j of a document of q queries and k keys sees keys 0 .. k - q + j. Empty documents are
-// fine. Head h of heads reads key head h / (heads / kv_heads). Never materialises a T x T matrix.
+// rows [cu_k[i], cu_k[i+1]); query j of a document of q queries and k keys sees keys 0 .. k - q + j, with a window only the
+// last `window` of these (itself included). Empty documents are fine. Head h of heads reads key head h / (heads / kv_heads).
+// Never materialises a T x T matrix, and skips what is outside of the window.
 // Rows that no document owns become 0. A query that sees no key (more queries than keys) has out 0 and lse -inf.
 // A row's bits do not depend on the other documents, but on whether its document has few queries (decoding) or many.
-//   out = softmax(scale * q k^T) v ;  lse[h,t] = log-sum-exp of the scaled scores.  (FlashAttention-2, arXiv 2307.08691)
+//   out = softmax(s) v ;  lse[h,t] = log-sum-exp of s.  (FlashAttention-2, arXiv 2307.08691)
+//   s = scale * q k^T, with a soft cap c: s = c tanh(scale * q k^T / c).
 struct AttentionForwardArgs {
   TensorView q, k, v, out;   // [Tq, heads*D] [Tk, kv_heads*D] [Tk, kv_heads*D] [Tq, heads*D]
   TensorView lse;            // [heads, Tq], f32 (f64 in the reference)
   TensorView cu_q, cu_k;     // [documents+1] i32
   int64_t heads = 0, kv_heads = 0, head_size = 0;
   double scale = 1.0;
+  int64_t window = 0;
+  double soft_cap = 0;
 };
 // dq, dk, dv = (not accumulated), rows of no document 0. The order of every sum is fixed.
 struct AttentionBackwardArgs {
@@ -149,6 +165,8 @@ struct AttentionBackwardArgs {
   TensorView cu_q, cu_k;
   int64_t heads = 0, kv_heads = 0, head_size = 0;
   double scale = 1.0;
+  int64_t window = 0;        // 0: none
+  double soft_cap = 0;       // 0: none
 };
 
 enum class Activation : int32_t { silu, gelu, gelu_tanh, relu };  // gelu = erf form
@@ -164,22 +182,32 @@ struct GatedBackwardArgs {
   Activation activation = Activation::silu;
 };
 
-// y[t,:] = weight[ids[t],:].
+// y[t,:] = scale * weight[ids[t],:].
 struct EmbeddingForwardArgs {
   TensorView ids, weight, y;  // [T] i32, [V,H] stored, [T,H]
+  double scale = 1.0;
 };
-// dweight[ids[t],:] += dy[t,:], for each row in ascending t.
+// dweight[ids[t],:] += scale * dy[t,:], for each row in ascending t.
 struct EmbeddingBackwardArgs {
   TensorView ids, dy, dweight;
+  double scale = 1.0;
 };
 
 // Rows of logits to losses, in place: loss[r] = lse(logits[r,:]) - logits[r,target[r]]; and, if `gradient`,
 // logits[r,:] = gradient_scale * (softmax(logits[r,:]) - onehot(target[r])). correct[r] (optional, i32) = 1 if the first
-// largest logit is the target's.
+// largest logit is the target's. With a soft cap c, c tanh(logits / c) stands for the logits in all of this, and the gradient is
+// still that of the logits given.
 struct CrossEntropyArgs {
   TensorView logits, targets, loss, correct;  // [R,V] [R] i32 [R] [R] i32
   bool gradient = false;
   double gradient_scale = 1.0;
+  double soft_cap = 0;  // 0: none
+};
+
+// x = cap * tanh(x / cap), in place.
+struct SoftCapArgs {
+  TensorView x;
+  double cap = 0;
 };
 
 // y[r,:] = x[index[r],:].
@@ -253,6 +281,7 @@ struct KernelTable {
   size_t (*embedding_backward_workspace)(const EmbeddingBackwardArgs&, int32_t threads);
   void (*embedding_backward)(const Context&, const EmbeddingBackwardArgs&);
   void (*cross_entropy)(const Context&, const CrossEntropyArgs&);
+  void (*soft_cap)(const Context&, const SoftCapArgs&);
   void (*gather_rows)(const Context&, const GatherRowsArgs&);
   void (*scatter_rows)(const Context&, const ScatterRowsArgs&);
   void (*add)(const Context&, const AddArgs&);

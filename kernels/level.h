@@ -22,6 +22,7 @@ void gated_backward(const Context&, const GatedBackwardArgs&);
 void embedding_forward(const Context&, const EmbeddingForwardArgs&);
 void embedding_backward(const Context&, const EmbeddingBackwardArgs&);
 void cross_entropy(const Context&, const CrossEntropyArgs&);
+void soft_cap(const Context&, const SoftCapArgs&);
 void gather_rows(const Context&, const GatherRowsArgs&);
 void scatter_rows(const Context&, const ScatterRowsArgs&);
 void add(const Context&, const AddArgs&);

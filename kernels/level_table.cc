@@ -35,6 +35,7 @@ constexpr KernelTable kTable = {
     .embedding_backward_workspace = no_workspace<EmbeddingBackwardArgs>,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,
+    .soft_cap = soft_cap,
     .gather_rows = gather_rows,
     .scatter_rows = scatter_rows,
     .add = add,

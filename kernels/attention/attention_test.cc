@@ -9,6 +9,8 @@ struct Shape {
   int64_t heads, kv_heads, size;
   int64_t spare = 0;  // rows that belong to no document
   double spread = 1;  // standard deviation of q
+  int64_t window = 0;
+  double soft_cap = 0;
 };
 
 std::vector<int32_t> ends(const std::vector<int>& lengths) {
@@ -50,12 +52,14 @@ struct Problem {
     args.cu_k = view1(const_cast<int32_t*>(cu_k.data()), DType::i32, static_cast<int64_t>(cu_k.size()));
     args.heads = shape.heads, args.kv_heads = shape.kv_heads, args.head_size = shape.size;
     args.scale = 1 / std::sqrt(static_cast<double>(shape.size));
+    args.window = shape.window;
+    args.soft_cap = shape.soft_cap;
     return args;
   }
   AttentionBackwardArgs backward_args() const {
     const AttentionForwardArgs f = forward_args();
     return {dout.view(), f.q,    f.k,    f.v,     f.out,      f.lse,       dq.view(), dk.view(),
-            dv.view(),   f.cu_q, f.cu_k, f.heads, f.kv_heads, f.head_size, f.scale};
+            dv.view(),   f.cu_q, f.cu_k, f.heads, f.kv_heads, f.head_size, f.scale,   f.window,  f.soft_cap};
   }
   void run_forward(const KernelTable& table, const Executor& executor) {
     const AttentionForwardArgs args = forward_args();
@@ -88,14 +92,21 @@ void naive(Problem<double>& p) {
     for (int64_t h = 0; h < s.heads; ++h) {
       const int64_t qc = h * s.size, kc = h / (s.heads / s.kv_heads) * s.size;
       for (int64_t j = 0; j < nq; ++j) {
-        std::vector<double> probability(static_cast<size_t>(nk), 0.0), score(static_cast<size_t>(nk));
+        std::vector<double> probability(static_cast<size_t>(nk), 0.0), score(static_cast<size_t>(nk), -INFINITY);
+        std::vector<double> slope(static_cast<size_t>(nk), 1.0);  // of the soft cap
         const int64_t seen = std::max<int64_t>(0, nk - nq + j + 1);
         double largest = -INFINITY, sum = 0, delta = 0;
         for (int64_t t = 0; t < seen; ++t) {
+          if (s.window > 0 && t <= nk - nq + j - s.window) continue;  // transformers' masking_utils
           double dot = 0;
           for (int64_t c = 0; c < s.size; ++c) dot += p.q[q0 + j][qc + c] * p.k[k0 + t][kc + c];
-          score[static_cast<size_t>(t)] = scale * dot;
-          largest = std::max(largest, scale * dot);
+          double value = scale * dot;
+          if (s.soft_cap > 0) {
+            slope[static_cast<size_t>(t)] = std::pow(std::cosh(value / s.soft_cap), -2);
+            value = s.soft_cap * std::tanh(value / s.soft_cap);
+          }
+          score[static_cast<size_t>(t)] = value;
+          largest = std::max(largest, value);
         }
         for (int64_t t = 0; t < seen; ++t) sum += std::exp(score[static_cast<size_t>(t)] - largest);
         p.lse[h][q0 + j] = seen == 0 ? -INFINITY : largest + std::log(sum);
@@ -112,8 +123,8 @@ void naive(Problem<double>& p) {
           for (int64_t c = 0; c < s.size; ++c) dp += p.dout[q0 + j][qc + c] * p.v[k0 + t][kc + c];
           for (int64_t c = 0; c < s.size; ++c) {
             p.dv[k0 + t][kc + c] += w * p.dout[q0 + j][qc + c];
-            p.dk[k0 + t][kc + c] += scale * w * (dp - delta) * p.q[q0 + j][qc + c];
-            p.dq[q0 + j][qc + c] += scale * w * (dp - delta) * p.k[k0 + t][kc + c];
+            p.dk[k0 + t][kc + c] += scale * w * (dp - delta) * slope[static_cast<size_t>(t)] * p.q[q0 + j][qc + c];
+            p.dq[q0 + j][qc + c] += scale * w * (dp - delta) * slope[static_cast<size_t>(t)] * p.k[k0 + t][kc + c];
           }
         }
       }
@@ -135,6 +146,18 @@ const std::vector<Shape>& shapes() {
       {{2, 4}, {520, 257}, 2, 1, 13},
       {{60, 4, 3}, {20, 1, 0}, 2, 1, 16},  // queries that see nothing
       {{100}, {100}, 2, 1, 64, 0, 40},     // probabilities of nearly one key
+      {{130, 20}, {130, 20}, 3, 1, 64, 2, 1, 2},  // windows: of the query and one key,
+      {{300}, {300}, 2, 2, 16, 0, 1, 5},
+      {{9}, {9}, 1, 1, 16, 0, 1, 1},  // of the query alone,
+      {{200, 0, 300}, {200, 0, 300}, 2, 1, 32, 0, 1, 65},  // of a block and one more,
+      {{130}, {130}, 1, 1, 64, 0, 1, 130},                 // of everything
+      {{130}, {130}, 1, 1, 64, 0, 1, 129},                 // and of all but one,
+      {{60, 3, 40}, {400, 300, 41}, 4, 2, 13, 3, 1, 37},   // of more keys than queries,
+      {{1, 1, 2, 4}, {300, 17, 700, 600}, 6, 2, 64, 0, 1, 3},
+      {{4, 4, 1}, {520, 514, 900}, 2, 1, 13, 0, 1, 257},  // decoding, in chunks and across their ends,
+      {{60, 4, 3}, {20, 1, 0}, 2, 1, 16, 0, 1, 7},        // and of queries that see nothing
+      {{130, 3}, {130, 700}, 4, 2, 64, 0, 3, 0, 2.5},     // soft caps, alone
+      {{100, 1}, {100, 300}, 2, 1, 80, 1, 20, 40, 30},    // and with a window
   };
   return all;
 }
@@ -176,21 +199,42 @@ TEST(AttentionTest, CpuEqualsPlainFormulas) {
 }
 
 TEST(AttentionTest, GradientsEqualFiniteDifferences) {
-  Problem<double> p({{5, 0, 3}, {5, 0, 7}, 4, 2, 6});
-  p.run(reference_kernels(), serial_executor());
-  const auto loss = [&] {
-    p.run_forward(reference_kernels(), serial_executor());
-    return inner(p.out, p.dout);
-  };
-  expect_gradient(p.q, p.dq, loss, "dq");
-  expect_gradient(p.k, p.dk, loss, "dk");
-  expect_gradient(p.v, p.dv, loss, "dv");
+  for (const auto& [window, cap] : std::vector<std::pair<int64_t, double>>{{0, 0}, {3, 0}, {0, 0.8}, {2, 1.5}}) {
+    Problem<double> p({{5, 0, 3}, {5, 0, 7}, 4, 2, 6, 0, 1, window, cap});
+    p.run(reference_kernels(), serial_executor());
+    const auto loss = [&] {
+      p.run_forward(reference_kernels(), serial_executor());
+      return inner(p.out, p.dout);
+    };
+    expect_gradient(p.q, p.dq, loss, "dq");
+    expect_gradient(p.k, p.dk, loss, "dk");
+    expect_gradient(p.v, p.dv, loss, "dv");
+  }
+}
+
+// What lies before the window is not read at all: that is what makes the cost linear.
+TEST(AttentionTest, KeysBeforeTheWindowAreSkipped) {
+  for (const KernelTable* table : cpu_tables()) {
+    for (int last : {1, 3, 100}) {
+      Problem<float> whole({{last}, {900}, 2, 1, 32, 0, 1, 50});
+      // The window of the first query begins at 900 - last - 49; blocks of 64 and chunks of 256 keys end at most 255 before.
+      const int64_t unread = (900 - last - 49) / 256 * 256;
+      for (int64_t t = 0; t < unread; ++t) {
+        for (int64_t c = 0; c < 32; ++c) whole.k[t][c] = whole.v[t][c] = NAN;
+      }
+      whole.run(*table, serial_executor());
+      for (const Matrix<float>* x : {&whole.out, &whole.dq, &whole.dk, &whole.dv}) {
+        for (int64_t r = 0; r < x->rows(); ++r) EXPECT_TRUE(std::isfinite((*x)[r][5])) << table->name << " " << r;
+      }
+    }
+  }
 }
 
 TEST(AttentionTest, BitsDoNotDependOnThreads) {
   // One document whose pairs are cut among threads, and several that are not.
   const std::vector<Shape> some = {{{500}, {500}, 6, 3, 32},
-                                   {{90, 3, 200, 1}, {90, 3, 200, 900}, 4, 2, 48, 3}};
+                                   {{90, 3, 200, 1}, {90, 3, 200, 900}, 4, 2, 48, 3},
+                                   {{700, 30}, {700, 30}, 4, 2, 32, 0, 1, 90, 3}};
   for (const KernelTable* table : cpu_tables()) {
     for (const Shape& shape : some) {
       Problem<float> want(shape);
@@ -219,40 +263,44 @@ bool same_rows(const Matrix<float>& packed, int64_t from, const Matrix<float>& a
 }
 
 TEST(AttentionTest, PackedDocumentsHaveTheBitsOfSingleOnes) {
-  const Shape shape{{70, 1, 0, 131, 4, 20}, {70, 1, 0, 131, 400, 90}, 4, 2, 64};
-  for (const KernelTable* table : cpu_tables()) {
-    Problem<float> packed(shape);
-    packed.run(*table, serial_executor());
-    for (size_t i = 0; i < shape.queries.size(); ++i) {
-      SCOPED_TRACE(std::string(table->name) + ", document " + std::to_string(i));
-      Problem<float> alone({{shape.queries[i]}, {shape.keys[i]}, shape.heads, shape.kv_heads, shape.size});
-      copy_rows(packed.q, packed.cu_q[i], alone.q);
-      copy_rows(packed.dout, packed.cu_q[i], alone.dout);
-      copy_rows(packed.k, packed.cu_k[i], alone.k);
-      copy_rows(packed.v, packed.cu_k[i], alone.v);
-      alone.run(*table, serial_executor());
-      EXPECT_TRUE(same_rows(packed.out, packed.cu_q[i], alone.out));
-      EXPECT_TRUE(same_rows(packed.dq, packed.cu_q[i], alone.dq));
-      EXPECT_TRUE(same_rows(packed.dk, packed.cu_k[i], alone.dk));
-      EXPECT_TRUE(same_rows(packed.dv, packed.cu_k[i], alone.dv));
+  for (int64_t window : {0, 33}) {
+    for (const KernelTable* table : cpu_tables()) {
+      const Shape shape{{70, 1, 0, 131, 4, 20}, {70, 1, 0, 131, 400, 90}, 4, 2, 64, 0, 1, window};
+      Problem<float> packed(shape);
+      packed.run(*table, serial_executor());
+      for (size_t i = 0; i < shape.queries.size(); ++i) {
+        SCOPED_TRACE(std::string(table->name) + ", document " + std::to_string(i));
+        Problem<float> alone({{shape.queries[i]}, {shape.keys[i]}, shape.heads, shape.kv_heads, shape.size, 0, 1, window});
+        copy_rows(packed.q, packed.cu_q[i], alone.q);
+        copy_rows(packed.dout, packed.cu_q[i], alone.dout);
+        copy_rows(packed.k, packed.cu_k[i], alone.k);
+        copy_rows(packed.v, packed.cu_k[i], alone.v);
+        alone.run(*table, serial_executor());
+        EXPECT_TRUE(same_rows(packed.out, packed.cu_q[i], alone.out));
+        EXPECT_TRUE(same_rows(packed.dq, packed.cu_q[i], alone.dq));
+        EXPECT_TRUE(same_rows(packed.dk, packed.cu_k[i], alone.dk));
+        EXPECT_TRUE(same_rows(packed.dv, packed.cu_k[i], alone.dv));
+      }
     }
   }
 }
 
 TEST(AttentionTest, CachedQueriesEqualTheWholeSequence) {
-  const Shape whole_shape{{301}, {301}, 4, 2, 64};
-  for (const KernelTable* table : cpu_tables()) {
-    Problem<float> whole(whole_shape);
-    whole.run_forward(*table, serial_executor());
-    for (int last : {1, 3, 5, 60}) {
-      Problem<float> cached({{last}, {301}, 4, 2, 64});
-      copy_rows(whole.q, 301 - last, cached.q);
-      copy_rows(whole.k, 0, cached.k);
-      copy_rows(whole.v, 0, cached.v);
-      cached.run_forward(*table, serial_executor());
-      Matrix<float> tail(last, whole.out.columns());
-      copy_rows(whole.out, 301 - last, tail);
-      expect_close(cached.out, tail.as<double>(), 1e-6, table->name);
+  for (int64_t window : {0, 40, 270}) {
+    for (const KernelTable* table : cpu_tables()) {
+      const double cap = window == 40 ? 2 : 0;
+      Problem<float> whole({{301}, {301}, 4, 2, 64, 0, 1, window, cap});
+      whole.run_forward(*table, serial_executor());
+      for (int last : {1, 3, 5, 60}) {
+        Problem<float> cached({{last}, {301}, 4, 2, 64, 0, 1, window, cap});
+        copy_rows(whole.q, 301 - last, cached.q);
+        copy_rows(whole.k, 0, cached.k);
+        copy_rows(whole.v, 0, cached.v);
+        cached.run_forward(*table, serial_executor());
+        Matrix<float> tail(last, whole.out.columns());
+        copy_rows(whole.out, 301 - last, tail);
+        expect_close(cached.out, tail.as<double>(), 1e-6, table->name);
+      }
     }
   }
 }

@@ -3,6 +3,7 @@
 //
 // With S = scale Q K^T, P = exp(S - lse), delta[t] = dout[t] . out[t] (as matrices of one head):
 //     dV = P^T dO     dP = dO V^T     dS = scale P (dP - delta)     dQ = dS K     dK = dS^T Q
+// With a soft cap c, S = c T, T = tanh(scale Q K^T / c), and dS has the factor 1 - T^2 more.
 // Tiles hold P and dS as [key, query], vectors along the queries, as in forward.cc; the five products read q,
 // k, v and dout as they lie in memory, and only q and dout also transposed, once per block of queries.
 //
@@ -12,6 +13,8 @@
 // tasks per group of keys for dK and dV (4 products). Pairs are cut only where there would be too few tasks
 // for the threads. Both ways add the same tiles in the same order (head, block of queries, block of keys
 // ascending), so the bits do not depend on the choice or on the number of threads.
+//
+// Blocks of keys that no query of a block sees, beyond the diagonal or before the window, are skipped.
 //
 // Cost: 10 * D flops per (query, key seen), 14 * D where pairs are cut. Numerics: f32, fused multiply-adds.
 // Tested by attention_test.cc.
@@ -68,6 +71,7 @@ class QueryBlock {
     count_ = smaller(kBlockQ, document.queries - first);
     vectors_ = ceil_div(count_, kLanes);
     diagonal_ = document.keys - document.queries + first;
+    window_ = window_of(args.window, document.keys);
     row_ = document.query_row + first;
     key_row_ = document.key_row;
     column_ = head * size_;
@@ -79,7 +83,8 @@ class QueryBlock {
     ds_ = p_ + kBlockK * kBlockQ;
   }
 
-  // Keys that some query of the block sees.
+  // Keys that some query of the block sees, from the block that begin() is the first of on.
+  int64_t begin() const { return first_key(diagonal_, window_) / kBlockK * kBlockK; }
   int64_t seen() const { return larger(0, diagonal_ + count_); }
 
   void read() {
@@ -124,14 +129,20 @@ class QueryBlock {
     matmul<Start::zero>(n, lanes, size_, {key, k.stride, 1}, {query_t_, kBlockQ}, {p_, kBlockQ});
     matmul<Start::zero>(n, lanes, size_, {at(v, key_row_ + k0, key_column_), v.stride, 1}, {dout_t_, kBlockQ},
                         {ds_, kBlockQ});
-    differentiate_softmax(n, k0 - diagonal_);
+    const Mask mask{k0 - diagonal_, window_};
+    if (args_.soft_cap == 0) {
+      differentiate_softmax<false>(n, mask);
+    } else {
+      differentiate_softmax<true>(n, mask);
+    }
     if constexpr (kKeys) {
-      // The first queries see none of these keys.
-      const int64_t first = larger(0, k0 - diagonal_);
-      matmul<Start::add>(n, size_, count_ - first, {p_ + first, kBlockQ, 1},
+      // The first queries see none of these keys, and with a window the last ones neither.
+      const int64_t first = larger(0, mask.from);
+      const int64_t last = window_ == 0 ? count_ : smaller(count_, mask.from + n - 1 + window_);
+      matmul<Start::add>(n, size_, last - first, {p_ + first, kBlockQ, 1},
                          {at(dout, row_ + first, column_), dout.stride},
                          {at(dv, key_row_ + k0, key_column_), dv.stride});
-      matmul<Start::add>(n, size_, count_ - first, {ds_ + first, kBlockQ, 1},
+      matmul<Start::add>(n, size_, last - first, {ds_ + first, kBlockQ, 1},
                          {at(q, row_ + first, column_), q.stride},
                          {at(dk, key_row_ + k0, key_column_), dk.stride});
     }
@@ -143,20 +154,30 @@ class QueryBlock {
  private:
   static float* at(const Plane& p, int64_t row, int64_t column) { return p.data + row * p.stride + column; }
 
-  // Scores become P, dP becomes dS. Key i of the tile is seen by query lanes >= first_seen + i.
-  void differentiate_softmax(int64_t n, int64_t first_seen) {
+  // Products become P, dP becomes dS.
+  template <bool kCapped>
+  void differentiate_softmax(int64_t n, const Mask& mask) {
     const V scale = broadcast(static_cast<float>(args_.scale));
+    const float cap = static_cast<float>(args_.soft_cap);
+    const float inner = kCapped ? static_cast<float>(args_.scale / args_.soft_cap) : 0;
     for (int64_t v = 0; v < vectors_; ++v) {
       const V lse = load(lse_ + v * kLanes), delta = load(delta_ + v * kLanes);
       const I lane = lane_index() + static_cast<int32_t>(v * kLanes);
-      const bool masked = first_seen + n - 1 > v * kLanes;
+      const bool masked = !mask.all(v, n);
       for (int64_t i = 0; i < n; ++i) {
         float* p_at = p_ + i * kBlockQ + v * kLanes;
         float* ds_at = ds_ + i * kBlockQ + v * kLanes;
-        V p = exp(load(p_at) * scale - lse);
-        V ds = p * (load(ds_at) - delta) * scale;
+        V p, ds;
+        if constexpr (kCapped) {
+          const V t = tanh(load(p_at) * inner);
+          p = exp(t * cap - lse);
+          ds = p * (load(ds_at) - delta) * scale * (1.0f - t * t);
+        } else {
+          p = exp(load(p_at) * scale - lse);
+          ds = p * (load(ds_at) - delta) * scale;
+        }
         if (masked) {
-          const I sees = lane >= broadcast_int(static_cast<int32_t>(first_seen + i));
+          const I sees = mask.sees(lane, i);
           p = sees ? p : V{};
           ds = sees ? ds : V{};
         }
@@ -167,7 +188,7 @@ class QueryBlock {
   }
 
   const AttentionBackwardArgs& args_;
-  int64_t size_, head_, count_, vectors_, diagonal_, row_, key_row_, column_, key_column_;
+  int64_t size_, head_, count_, vectors_, diagonal_, window_, row_, key_row_, column_, key_column_;
   float *query_t_, *dout_t_, *dquery_t_;  // [size][kBlockQ]
   float *p_, *ds_;                        // [kBlockK][kBlockQ]
   float lse_[kBlockQ], delta_[kBlockQ];
@@ -192,7 +213,7 @@ void whole_pair(const AttentionBackwardArgs& args, const Document& document, int
       QueryBlock block(args, document, h, b, tiles);
       block.read();
       block.clear_dquery();
-      for (int64_t k0 = 0; k0 < block.seen(); k0 += kBlockK) block.add_tile<true, true>(k0);
+      for (int64_t k0 = block.begin(); k0 < block.seen(); k0 += kBlockK) block.add_tile<true, true>(k0);
       block.write_dquery();
     }
   }
@@ -203,7 +224,7 @@ void query_gradient(const AttentionBackwardArgs& args, const Document& document,
   QueryBlock block(args, document, head, b, tiles);
   block.read();
   block.clear_dquery();
-  for (int64_t k0 = 0; k0 < block.seen(); k0 += kBlockK) block.add_tile<true, false>(k0);
+  for (int64_t k0 = block.begin(); k0 < block.seen(); k0 += kBlockK) block.add_tile<true, false>(k0);
   block.write_dquery();
 }
 
@@ -212,12 +233,15 @@ void key_gradients(const AttentionBackwardArgs& args, const Document& document, 
   const int64_t group = args.heads / args.kv_heads;
   const int64_t begin = key_group * kKeyGroup, end = smaller(begin + kKeyGroup, document.keys);
   clear_keys(args, document, key_head, begin, end);
+  // The blocks before do not reach these keys yet.
+  const int64_t first = larger(0, begin - (document.keys - document.queries)) / kBlockQ;
   for (int64_t h = key_head * group; h < (key_head + 1) * group; ++h) {
-    for (int64_t b = 0; b < ceil_div(document.queries, kBlockQ); ++b) {
+    for (int64_t b = first; b < ceil_div(document.queries, kBlockQ); ++b) {
       QueryBlock block(args, document, h, b, tiles);
       if (block.seen() <= begin) continue;
+      if (block.begin() >= end) break;
       block.read();
-      for (int64_t k0 = begin; k0 < smaller(end, block.seen()); k0 += kBlockK)
+      for (int64_t k0 = larger(begin, block.begin()); k0 < smaller(end, block.seen()); k0 += kBlockK)
         block.add_tile<false, true>(k0);
     }
   }
@@ -226,14 +250,17 @@ void key_gradients(const AttentionBackwardArgs& args, const Document& document, 
 // Decides which pairs are cut. Pairs are taken whole while each is at most the share of one thread in what is
 // left.
 void plan_tasks(const AttentionBackwardArgs& args, int32_t threads, const Workspace& w) {
+  const auto pair_cost = [&](int64_t i) {
+    const int64_t window = window_of(args.window, keys(w.docs, i));
+    const int64_t seen = window == 0 ? keys(w.docs, i) : smaller(keys(w.docs, i), window + kBlockQ + kBlockK);
+    return static_cast<double>(queries(w.docs, i)) * static_cast<double>(seen);
+  };
   double left = 0;
-  for (int64_t i = 0; i < w.docs.count; ++i) {
-    left += static_cast<double>(queries(w.docs, i)) * static_cast<double>(keys(w.docs, i) * args.kv_heads);
-  }
+  for (int64_t i = 0; i < w.docs.count; ++i) left += pair_cost(i) * static_cast<double>(args.kv_heads);
   w.whole[0] = w.by_queries[0] = w.by_keys[0] = 0;
   for (int64_t i = 0; i < w.docs.count; ++i) {
     const Document d = document_at(w.docs, i);
-    const double pair = static_cast<double>(d.queries) * static_cast<double>(d.keys);
+    const double pair = pair_cost(i);
     int64_t whole = 0;
     for (int64_t g = 0; g < args.kv_heads; ++g, left -= pair) {
       if (whole == g && pair * threads <= left) ++whole;

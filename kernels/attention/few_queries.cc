@@ -8,9 +8,12 @@
 namespace inlaid::kernels::INLAID_LEVEL {
 namespace {
 
-// scores[i] = scale * q . k_i for i < n, and -inf up to the end of the last vector. Returns the largest.
-float scores_of(const float* q, const float* k, int64_t stride, int64_t n, int64_t size, float scale,
+// scores[i] of q and k_i for i < n, and -inf up to the end of the last vector. Returns the largest.
+float scores_of(const AttentionForwardArgs& args, const float* q, const float* k, int64_t stride, int64_t n,
                 float* scores) {
+  const int64_t size = args.head_size;
+  const float cap = static_cast<float>(args.soft_cap);
+  const float scale = static_cast<float>(cap == 0 ? args.scale : args.scale / args.soft_cap);
   V best = broadcast(-__builtin_inff());
   for (int64_t i = 0; i < n; i += kLanes) {
     const float* row[kLanes];
@@ -22,6 +25,7 @@ float scores_of(const float* q, const float* k, int64_t stride, int64_t n, int64
       for (int r = 0; r < kLanes; ++r) sum[r] = fma(left, load_lanes(row[r] + c, lanes), sum[r]);
     });
     V s = sum_each(sum) * scale;
+    if (cap != 0) s = tanh(s) * cap;
     s = lane_index() < broadcast_int(static_cast<int32_t>(smaller(n - i, kLanes)))
             ? s
             : broadcast(-__builtin_inff());
@@ -54,6 +58,12 @@ void scale_row(float* x, int64_t n, float factor) {
   along(0, n, [&](int64_t c, auto lanes) { store_lanes(x + c, load_lanes(x + c, lanes) * factor, lanes); });
 }
 
+// The chunk of the document in which the first key lies that one of its queries sees.
+int64_t first_chunk(const Documents& docs, int64_t document, int64_t window) {
+  const int64_t n = keys(docs, document);
+  return first_key(larger(0, n - queries(docs, document)), window_of(window, n)) / kChunkK;
+}
+
 int64_t chunks_of(const FewQueries& few, int64_t document) {
   return few.chunks[document + 1] - few.chunks[document];
 }
@@ -66,13 +76,13 @@ float* part(const AttentionForwardArgs& args, const FewQueries& few, int64_t doc
 
 }  // namespace
 
-void count_chunks(const FewQueries& few) {
+void count_chunks(const FewQueries& few, int64_t window) {
   few.chunks[0] = few.parts[0] = 0;
   for (int64_t i = 0; i < few.documents.count; ++i) {
     const int64_t q = queries(few.documents, i);
     // A document without keys still has a chunk, which writes its zeros.
-    const int64_t chunks =
-        q == 0 || q > kFewQueries ? 0 : larger(1, ceil_div(keys(few.documents, i), kChunkK));
+    const int64_t all = ceil_div(keys(few.documents, i), kChunkK) - first_chunk(few.documents, i, window);
+    const int64_t chunks = q == 0 || q > kFewQueries ? 0 : larger(1, all);
     few.chunks[i + 1] = few.chunks[i] + chunks;
     few.parts[i + 1] = few.parts[i] + (chunks > 1 ? q * chunks : 0);
   }
@@ -85,18 +95,21 @@ void attend_chunk(const AttentionForwardArgs& args, const FewQueries& few, int64
   const int64_t key_head = task % args.kv_heads, group = args.heads / args.kv_heads, size = args.head_size;
   const int64_t document = document_of(few.chunks, docs.count, task / args.kv_heads);
   const int64_t chunk = task / args.kv_heads - few.chunks[document];
-  const int64_t first_key = chunk * kChunkK;
-  const int64_t in_chunk = smaller(kChunkK, keys(docs, document) - first_key);
-  const float* key = k.data + (docs.cu_k[document] + first_key) * k.stride + key_head * size;
-  const float* value = v.data + (docs.cu_k[document] + first_key) * v.stride + key_head * size;
+  const int64_t window = window_of(args.window, keys(docs, document));
+  const int64_t begin = (first_chunk(docs, document, args.window) + chunk) * kChunkK;
+  const int64_t in_chunk = smaller(kChunkK, keys(docs, document) - begin);
   for (int64_t j = 0; j < queries(docs, document); ++j) {
     const int64_t row = docs.cu_q[document] + j;
-    const int64_t seen = keys(docs, document) - queries(docs, document) + j + 1 - first_key;
-    const int64_t n = larger(0, smaller(in_chunk, seen));
+    // Of the chunk, the query sees keys [first, first + n).
+    const int64_t last = keys(docs, document) - queries(docs, document) + j;
+    const int64_t first = larger(0, first_key(last, window) - begin);
+    const int64_t n = larger(0, smaller(in_chunk, last + 1 - begin) - first);
+    const int64_t key_row = docs.cu_k[document] + begin + first;
+    const float* key = k.data + key_row * k.stride + key_head * size;
+    const float* value = v.data + key_row * v.stride + key_head * size;
     for (int64_t h = key_head * group; h < (key_head + 1) * group; ++h) {
       float p[kChunkK + kLanes];
-      const float largest = scores_of(q.data + row * q.stride + h * size, key, k.stride, n, size,
-                                      static_cast<float>(args.scale), p);
+      const float largest = scores_of(args, q.data + row * q.stride + h * size, key, k.stride, n, p);
       const V shift = broadcast(n == 0 ? 0.0f : largest);
       V sum{};
       for (int64_t i = 0; i < n; i += kLanes) {

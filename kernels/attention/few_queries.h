@@ -3,8 +3,8 @@
 // Problem: with one query, a vector of queries would be nearly empty. Idea: vectors along the features
 // instead; kLanes keys at a time give one vector of scores (simd.h, sum_each), and the keys are cut into
 // chunks of kChunkK so that one long document can use every thread. Each chunk leaves (max, sum, unnormalised
-// output); a second pass combines the chunks in ascending order. Cost: every key and value is read once per
-// key head.
+// output); a second pass combines the chunks in ascending order. Chunks before the window are left out. Cost: every
+// key and value that is seen is read once per key head.
 #ifndef INLAID_KERNELS_ATTENTION_FEW_QUERIES_H_
 #define INLAID_KERNELS_ATTENTION_FEW_QUERIES_H_
 
@@ -28,7 +28,7 @@ INLAID_INLINE int64_t most_parts(int64_t key_rows) {
 }
 
 // Fills chunks and parts; a document of many queries has none.
-void count_chunks(const FewQueries& few);
+void count_chunks(const FewQueries& few, int64_t window);
 
 // Chunk `task / kv_heads` of key head `task % kv_heads`. A document of one chunk is finished by this.
 void attend_chunk(const AttentionForwardArgs& args, const FewQueries& few, int64_t task);

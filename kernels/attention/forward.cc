@@ -7,7 +7,8 @@
 //     O^T[feature, query] = alpha O^T + V^T P^T      V as it lies in memory
 // so keys and values are never copied or transposed (also not for grouped heads, which read the same rows),
 // and maximum, sum and rescaling are plain vector operations per lane. Blocks of keys that no query of the
-// block sees are skipped.
+// block sees, beyond the diagonal or before the window, are skipped: with a window the cost is linear in the length.
+// A soft cap is applied to a tile of scores where it is scaled.
 //
 // Cost: 4 * D * (pairs of query and key seen) flops; a tile works on ~70 KiB. Measured at D = 64 and 1024 tokens:
 // 74 % of the peak of AVX-512 on one core of Zen 4; half of it at 128 tokens, where the diagonal blocks, of which
@@ -52,21 +53,28 @@ struct Running {
   V largest[kQueryVectors], sum[kQueryVectors], rescale[kQueryVectors];
 };
 
-// Scores of n keys become exp(score - maximum); key i is seen by query lanes >= first_seen + i (always, if
-// negative).
-void softmax_tile(float* scores, int64_t n, int64_t vectors, int64_t first_seen, float scale, Running& run) {
+// Products of one vector of queries with n keys become scores; returns the larger of `best` and the largest.
+template <bool kCapped>
+V scale_scores(float* column, int64_t n, float scale, float cap, const Mask& mask, int64_t v, V best) {
+  const I lane = lane_index() + static_cast<int32_t>(v * kLanes);
+  const bool masked = !mask.all(v, n);
+  const float inner = kCapped ? scale / cap : scale;
+  for (int64_t i = 0; i < n; ++i) {
+    V s = load(column + i * kBlockQ) * inner;
+    if constexpr (kCapped) s = tanh(s) * cap;
+    if (masked) s = mask.sees(lane, i) ? s : broadcast(-__builtin_inff());
+    store(column + i * kBlockQ, s);
+    best = max(s, best);
+  }
+  return best;
+}
+
+// Products with n keys become exp(score - maximum).
+void softmax_tile(float* scores, int64_t n, int64_t vectors, const Mask& mask, float scale, float cap, Running& run) {
   for (int64_t v = 0; v < vectors; ++v) {
     float* column = scores + v * kLanes;
-    V best = run.largest[v];
-    const I lane = lane_index() + static_cast<int32_t>(v * kLanes);
-    const bool masked = first_seen + n - 1 > v * kLanes;
-    for (int64_t i = 0; i < n; ++i) {
-      V s = load(column + i * kBlockQ) * scale;
-      if (masked)
-        s = lane >= broadcast_int(static_cast<int32_t>(first_seen + i)) ? s : broadcast(-__builtin_inff());
-      store(column + i * kBlockQ, s);
-      best = max(s, best);
-    }
+    const V best = cap == 0 ? scale_scores<false>(column, n, scale, cap, mask, v, run.largest[v])
+                            : scale_scores<true>(column, n, scale, cap, mask, v, run.largest[v]);
     // A query that has seen no key yet has maximum -inf; any other shift gives it exponentials of 0.
     const V shift = best == broadcast(-__builtin_inff()) ? V{} : best;
     V sum[2] = {};
@@ -96,9 +104,9 @@ void attend_block(const AttentionForwardArgs& args, const Documents& docs, int64
   const int64_t size = args.head_size, key_head = head / (args.heads / args.kv_heads);
   const int64_t first = block * kBlockQ;
   const int64_t n = smaller(kBlockQ, queries(docs, document) - first), vectors = ceil_div(n, kLanes);
-  // Query j of the block sees keys 0 .. diagonal + j.
+  // Query j of the block sees keys .. diagonal + j.
   const int64_t diagonal = keys(docs, document) - queries(docs, document) + first;
-  const int64_t seen = larger(0, diagonal + n);
+  const int64_t seen = larger(0, diagonal + n), window = window_of(args.window, keys(docs, document));
   const int64_t row = docs.cu_q[document] + first;
   const float* key = k.data + docs.cu_k[document] * k.stride + key_head * size;
   const float* value = v.data + docs.cu_k[document] * v.stride + key_head * size;
@@ -118,11 +126,12 @@ void attend_block(const AttentionForwardArgs& args, const Documents& docs, int64
     run.sum[i] = V{};
   }
   const int64_t lanes = vectors * kLanes;
-  for (int64_t k0 = 0; k0 < seen; k0 += kBlockK) {
+  for (int64_t k0 = first_key(diagonal, window) / kBlockK * kBlockK; k0 < seen; k0 += kBlockK) {
     const int64_t m = smaller(kBlockK, seen - k0);
     matmul<Start::zero>(m, lanes, size, {key + k0 * k.stride, k.stride, 1}, {queries_t, kBlockQ},
                         {scores, kBlockQ});
-    softmax_tile(scores, m, vectors, k0 - diagonal, static_cast<float>(args.scale), run);
+    softmax_tile(scores, m, vectors, {k0 - diagonal, window}, static_cast<float>(args.scale),
+                 static_cast<float>(args.soft_cap), run);
     matmul<Start::scaled>(size, lanes, m, {value + k0 * v.stride, 1, v.stride}, {scores, kBlockQ},
                           {out_t, kBlockQ}, run.rescale);
   }
@@ -165,7 +174,7 @@ void attention_forward(const Context& context, const AttentionForwardArgs& args)
     for (int64_t t = end; t < lse.columns; ++t) lse.data[h * lse.stride + t] = 0;
   }
 
-  count_chunks(w.few);
+  count_chunks(w.few, args.window);
   w.blocks[0] = 0;
   for (int64_t i = 0; i < docs.count; ++i) {
     const int64_t n = queries(docs, i);

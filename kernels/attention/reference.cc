@@ -23,7 +23,17 @@ void clear(const Rows<T>& x) {
   }
 }
 
-// Calls fn(head, query row, column of the head, column of its key head, first key row, keys seen) for every
+// Score of a scaled product, and its derivative.
+template <typename Args>
+double capped(const Args& args, double product) {
+  return args.soft_cap == 0 ? product : args.soft_cap * std::tanh(product / args.soft_cap);
+}
+template <typename Args>
+double capped_derivative(const Args& args, double score) {
+  return args.soft_cap == 0 ? 1 : 1 - (score / args.soft_cap) * (score / args.soft_cap);
+}
+
+// Calls fn(head, query row, column of the head, column of its key head, first key row seen, keys seen) for every
 // head and query.
 template <typename Args, typename Fn>
 void for_queries(const Args& args, const Fn& fn) {
@@ -34,8 +44,9 @@ void for_queries(const Args& args, const Fn& fn) {
     for (int64_t i = 0; i + 1 < args.cu_q.shape[0]; ++i) {
       const int64_t queries = cu_q[i + 1] - cu_q[i], keys = cu_k[i + 1] - cu_k[i];
       for (int64_t j = 0; j < queries; ++j) {
-        const int64_t seen = keys - queries + j + 1;
-        fn(h, cu_q[i] + j, h * args.head_size, key_head * args.head_size, cu_k[i], seen < 0 ? 0 : seen);
+        const int64_t end = keys - queries + j + 1;
+        const int64_t begin = args.window == 0 || end < args.window ? 0 : end - args.window;
+        fn(h, cu_q[i] + j, h * args.head_size, key_head * args.head_size, cu_k[i] + begin, end < 0 ? 0 : end - begin);
       }
     }
   }
@@ -60,12 +71,12 @@ void attention_forward(const Context&, const AttentionForwardArgs& args) {
     for_queries(args, [&](int64_t h, int64_t t, int64_t qc, int64_t kc, int64_t first, int64_t seen) {
       double largest = -INFINITY;
       for (int64_t s = first; s < first + seen; ++s) {
-        const double score = args.scale * dot(q[t] + qc, k[s] + kc, size);
+        const double score = capped(args, args.scale * dot(q[t] + qc, k[s] + kc, size));
         if (!(score <= largest)) largest = score;
       }
       double sum = 0;
       for (int64_t s = first; s < first + seen; ++s) {
-        sum += std::exp(args.scale * dot(q[t] + qc, k[s] + kc, size) - largest);
+        sum += std::exp(capped(args, args.scale * dot(q[t] + qc, k[s] + kc, size)) - largest);
       }
       lse[h][t] = static_cast<T>(seen == 0 ? -INFINITY : largest + std::log(sum));
       constexpr int64_t kColumns = 64;
@@ -73,7 +84,7 @@ void attention_forward(const Context&, const AttentionForwardArgs& args) {
         const int64_t n = size - c0 < kColumns ? size - c0 : kColumns;
         double total[kColumns] = {};
         for (int64_t s = first; s < first + seen; ++s) {
-          const double p = std::exp(args.scale * dot(q[t] + qc, k[s] + kc, size) - largest) / sum;
+          const double p = std::exp(capped(args, args.scale * dot(q[t] + qc, k[s] + kc, size)) - largest) / sum;
           for (int64_t c = 0; c < n; ++c) total[c] += p * v[s][kc + c0 + c];
         }
         for (int64_t c = 0; c < n; ++c) out[t][qc + c0 + c] = static_cast<T>(total[c]);
@@ -94,8 +105,10 @@ void attention_backward(const Context&, const AttentionBackwardArgs& args) {
     for_queries(args, [&](int64_t h, int64_t t, int64_t qc, int64_t kc, int64_t first, int64_t seen) {
       const double delta = dot(dout[t] + qc, out[t] + qc, size);
       for (int64_t s = first; s < first + seen; ++s) {
-        const double p = std::exp(args.scale * dot(q[t] + qc, k[s] + kc, size) - lse[h][t]);
-        const double ds = args.scale * p * (dot(dout[t] + qc, v[s] + kc, size) - delta);
+        const double score = capped(args, args.scale * dot(q[t] + qc, k[s] + kc, size));
+        const double p = std::exp(score - lse[h][t]);
+        const double ds =
+            args.scale * p * (dot(dout[t] + qc, v[s] + kc, size) - delta) * capped_derivative(args, score);
         for (int64_t c = 0; c < size; ++c) {
           dq[t][qc + c] += static_cast<T>(ds * k[s][kc + c]);
           dk[s][kc + c] += static_cast<T>(ds * q[t][qc + c]);

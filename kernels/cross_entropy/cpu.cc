@@ -3,7 +3,9 @@
 // Idea: one pass finds the largest logit and its first place, a second replaces the logits by exp(x -
 // largest) and sums them, a third scales them to the gradient. A row of 49152 logits (192 KiB) stays in the
 // second-level cache between passes; without the gradient the second pass writes nothing and the third is
-// left out. Numerics: exponentials in f32, summed in f32 over kBlock columns and in f64 over blocks, so that
+// left out. With a soft cap a pass before them puts the capped logits in the place of the logits. The
+// derivative of the cap is made of these, so the second pass writes nothing and the third takes the
+// exponentials again. Numerics: exponentials in f32, summed in f32 over kBlock columns and in f64 over blocks, so that
 // the log-sum-exp has no more error than a few roundings even for a large vocabulary. The gradient of the
 // target, p - 1, is formed in f64. Logits of -inf have probability 0; a NaN anywhere makes the loss and the
 // whole gradient row NaN. Tested by cross_entropy_test.cc.
@@ -59,6 +61,27 @@ double sum_exp(float* x, int64_t n, float largest) {
   return total;
 }
 
+void cap_row(float* x, int64_t n, double cap) {
+  const float factor = static_cast<float>(cap), inverse = static_cast<float>(1 / cap);
+  along(0, n, [&](int64_t c, auto lanes) { store_lanes(x + c, tanh(load_lanes(x + c, lanes) * inverse) * factor, lanes); });
+}
+
+// x holds exponentials and becomes factor * x.
+void scale_row(float* x, int64_t n, double factor) {
+  const V f = broadcast(static_cast<float>(factor));
+  along(0, n, [&](int64_t c, auto lanes) { store_lanes(x + c, load_lanes(x + c, lanes) * f, lanes); });
+}
+
+// x holds capped logits and becomes factor * exp(x - largest) * d cap(z) / d z, the latter 1 - (x / cap)^2.
+void differentiate_capped(float* x, int64_t n, float largest, double factor, double cap) {
+  const V f = broadcast(static_cast<float>(factor)), shift = broadcast(largest);
+  const float inverse = static_cast<float>(1 / cap);
+  along(0, n, [&](int64_t c, auto lanes) {
+    const V z = load_lanes(x + c, lanes), t = z * inverse;
+    store_lanes(x + c, exp(z - shift) * f * (1.0f - t * t), lanes);
+  });
+}
+
 // True if no column before `target` is as large and none after it is larger.
 bool first_largest(const float* x, int64_t target, float largest) {
   if (!(x[target] >= largest)) return false;
@@ -79,18 +102,31 @@ void cross_entropy(const Context& context, const CrossEntropyArgs& args) {
     float* x = logits.data + r * logits.stride;
     const int64_t n = logits.columns;
     const int64_t target = targets[r];
+    const bool capped = args.soft_cap != 0;
+    if (capped) cap_row(x, n, args.soft_cap);
     const float largest = largest_of(x, n);
     const double target_logit = x[target];
     if (correct) correct[r] = first_largest(x, target, largest) ? 1 : 0;
-    const double sum = args.gradient ? sum_exp<true>(x, n, largest) : sum_exp<false>(x, n, largest);
+    const double sum = args.gradient && !capped ? sum_exp<true>(x, n, largest) : sum_exp<false>(x, n, largest);
     loss[r] = static_cast<float>(double{largest} + std::log(sum) - target_logit);
     if (!args.gradient) return;
     const double scale = args.gradient_scale / sum;
+    if (capped) {
+      const double t = target_logit / args.soft_cap;
+      const double probability = std::exp(target_logit - double{largest}) / sum;
+      differentiate_capped(x, n, largest, scale, args.soft_cap);
+      x[target] = static_cast<float>(args.gradient_scale * (probability - 1) * (1 - t * t));
+      return;
+    }
     const double target_gradient = double{x[target]} * scale - args.gradient_scale;
-    const V factor = broadcast(static_cast<float>(scale));
-    along(0, n, [&](int64_t c, auto lanes) { store_lanes(x + c, load_lanes(x + c, lanes) * factor, lanes); });
+    scale_row(x, n, scale);
     x[target] = static_cast<float>(target_gradient);
   });
+}
+
+void soft_cap(const Context& context, const SoftCapArgs& args) {
+  const Plane x = plane(args.x);
+  parallel(*context.executor, x.rows, [&](int64_t r, int32_t) { cap_row(x.data + r * x.stride, x.columns, args.cap); });
 }
 
 }  // namespace inlaid::kernels::INLAID_LEVEL

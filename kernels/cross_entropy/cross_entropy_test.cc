@@ -11,9 +11,9 @@ struct Problem {
     logits.fill(random, spread);
     for (int64_t r = 0; r < rows; ++r) targets[0][r] = static_cast<int32_t>((r * 31 + 5) % columns);
   }
-  void run(const KernelTable& table, const Executor& executor, bool gradient, double scale = 1) {
+  void run(const KernelTable& table, const Executor& executor, bool gradient, double scale = 1, double cap = 0) {
     table.cross_entropy(Call(executor),
-                        {logits.view(), targets.flat(), loss.flat(), correct.flat(), gradient, scale});
+                        {logits.view(), targets.flat(), loss.flat(), correct.flat(), gradient, scale, cap});
   }
   Matrix<T> logits, loss;
   Matrix<int32_t> targets, correct;
@@ -45,13 +45,48 @@ TEST(CrossEntropyTest, CpuEqualsReference) {
 }
 
 TEST(CrossEntropyTest, GradientEqualsFiniteDifferences) {
-  Problem<double> p(3, 7, 0, 1), g(3, 7, 0, 1);
-  g.run(reference_kernels(), serial_executor(), true, 2.5);
-  const auto loss = [&] {
-    p.run(reference_kernels(), serial_executor(), false);
-    return 2.5 * (p.loss[0][0] + p.loss[0][1] + p.loss[0][2]);
-  };
-  expect_gradient(p.logits, g.logits, loss, "logits");
+  for (double cap : {0.0, 1.5}) {
+    Problem<double> p(3, 7, 0, 1), g(3, 7, 0, 1);
+    g.run(reference_kernels(), serial_executor(), true, 2.5, cap);
+    const auto loss = [&] {
+      Problem<double> copy = p;  // a cap replaces the logits
+      copy.run(reference_kernels(), serial_executor(), false, 1, cap);
+      return 2.5 * (copy.loss[0][0] + copy.loss[0][1] + copy.loss[0][2]);
+    };
+    expect_gradient(p.logits, g.logits, loss, "logits");
+  }
+}
+
+TEST(CrossEntropyTest, SoftCapIsThatOfTheFormulas) {
+  for (const KernelTable* table : cpu_tables()) {
+    for (int64_t columns : {2, 17, 5003}) {
+      for (bool gradient : {false, true}) {
+        SCOPED_TRACE(std::string(table->name) + " columns " + std::to_string(columns));
+        Problem<float> got(7, columns, 3, 6);
+        Problem<double> want(7, columns, 0, 6), capped(7, columns, 0, 6);
+        got.run(*table, serial_executor(), gradient, 8, 5);
+        want.run(reference_kernels(), serial_executor(), gradient, 8, 5);
+        expect_close(got.loss, want.loss, 3e-7, "loss");
+        expect_close(got.logits, want.logits, 5e-7, gradient ? "gradient" : "logits are capped");
+        EXPECT_TRUE(got.correct.same_bits(want.correct));
+        got.logits.expect_gaps_untouched();
+        // The loss is the plain one of capped logits.
+        for (int64_t r = 0; r < 7; ++r) {
+          for (int64_t c = 0; c < columns; ++c) capped.logits[r][c] = 5 * std::tanh(capped.logits[r][c] / 5);
+        }
+        capped.run(reference_kernels(), serial_executor(), false);
+        for (int64_t r = 0; r < 7; ++r) EXPECT_NEAR(want.loss[0][r], capped.loss[0][r], 1e-12);
+      }
+    }
+    Problem<float> alone(7, 1003, 2, 6);
+    Problem<double> exact(7, 1003, 0, 6);
+    table->soft_cap(serial(), {alone.logits.view(), 5});
+    for (int64_t r = 0; r < 7; ++r) {
+      for (int64_t c = 0; c < 1003; ++c) exact.logits[r][c] = 5 * std::tanh(exact.logits[r][c] / 5);
+    }
+    expect_close(alone.logits, exact.logits, 2e-7, "capped");
+    alone.logits.expect_gaps_untouched();
+  }
 }
 
 TEST(CrossEntropyTest, ExtremeLogits) {

@@ -13,6 +13,8 @@ void cross_entropy(const Context&, const CrossEntropyArgs& args) {
     T* loss = args.loss.as<T>();
     for (int64_t r = 0; r < logits.rows; ++r) {
       T* x = logits[r];
+      const double cap = args.soft_cap;
+      for (int64_t c = 0; cap != 0 && c < logits.columns; ++c) x[c] = static_cast<T>(cap * std::tanh(x[c] / cap));
       int64_t best = 0;
       for (int64_t c = 1; c < logits.columns; ++c) {
         if (x[c] > x[best]) best = c;
@@ -25,8 +27,18 @@ void cross_entropy(const Context&, const CrossEntropyArgs& args) {
       if (!args.gradient) continue;
       for (int64_t c = 0; c < logits.columns; ++c) {
         const double p = std::exp(x[c] - largest) / sum;
-        x[c] = static_cast<T>(args.gradient_scale * (p - (c == targets[r] ? 1 : 0)));
+        const double inner = cap == 0 ? 1 : 1 - (x[c] / cap) * (x[c] / cap);
+        x[c] = static_cast<T>(args.gradient_scale * (p - (c == targets[r] ? 1 : 0)) * inner);
       }
+    }
+  });
+}
+
+void soft_cap(const Context&, const SoftCapArgs& args) {
+  with_type(args.x.dtype, [&]<typename T>(T) {
+    const auto x = rows<T>(args.x);
+    for (int64_t r = 0; r < x.rows; ++r) {
+      for (int64_t c = 0; c < x.columns; ++c) x[r][c] = static_cast<T>(args.cap * std::tanh(x[r][c] / args.cap));
     }
   });
 }

@@ -17,7 +17,12 @@ void embedding_forward(const Context& context, const EmbeddingForwardArgs& args)
   for_rows(context, y, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       const std::byte* row = static_cast<const std::byte*>(args.weight.data) + ids[t] * row_bytes;
-      to_f32(args.weight.dtype, row, y.columns, y.data + t * y.stride);
+      float* to = y.data + t * y.stride;
+      to_f32(args.weight.dtype, row, y.columns, to);
+      if (args.scale == 1.0) continue;
+      along(0, y.columns, [&](int64_t c, auto lanes) {
+        store_lanes(to + c, load_lanes(to + c, lanes) * static_cast<float>(args.scale), lanes);
+      });
     }
   });
 }
@@ -26,6 +31,7 @@ void embedding_backward(const Context& context, const EmbeddingBackwardArgs& arg
   const Plane dy = plane(args.dy), dweight = plane(args.dweight);
   const int32_t* ids = static_cast<const int32_t*>(args.ids.data);
   constexpr int64_t kColumns = 256, kRemainders = 16;
+  const V scale = broadcast(static_cast<float>(args.scale));
   parallel(*context.executor, ceil_div(dy.columns, kColumns) * kRemainders, [&](int64_t task, int32_t) {
     const int64_t begin = task / kRemainders * kColumns;
     const int64_t end = smaller(begin + kColumns, dy.columns);
@@ -34,7 +40,7 @@ void embedding_backward(const Context& context, const EmbeddingBackwardArgs& arg
       const float* from = dy.data + t * dy.stride;
       float* to = dweight.data + ids[t] * dweight.stride;
       along(begin, end, [&](int64_t c, auto lanes) {
-        store_lanes(to + c, load_lanes(to + c, lanes) + load_lanes(from + c, lanes), lanes);
+        store_lanes(to + c, fma(load_lanes(from + c, lanes), scale, load_lanes(to + c, lanes)), lanes);
       });
     }
   });

@@ -35,6 +35,28 @@ TEST(EmbeddingTest, LooksUpStoredRows) {
   }
 }
 
+TEST(EmbeddingTest, ScaleIsAFactorOfRowsAndGradient) {
+  const int64_t v = 19, h = 33;
+  std::mt19937 random(1);
+  Matrix<float> weight(v, h), dy(31, h, 2);
+  weight.fill(random);
+  dy.fill(random);
+  const Matrix<int32_t> ids(some_ids(31, 19));
+  for (const KernelTable* table : cpu_tables()) {
+    Matrix<float> y(31, h, 5), gradient(v, h);
+    Matrix<double> want(v, h);
+    table->embedding_forward(serial(), {ids.flat(), weight.view(), y.view(), 3.0});
+    for (int64_t t = 0; t < 31; ++t) EXPECT_EQ(y[t][32], 3 * weight[ids[0][t]][32]);
+    y.expect_gaps_untouched();
+    const EmbeddingBackwardArgs args{ids.flat(), dy.view(), gradient.view(), 3.0};
+    table->embedding_backward(serial(table->embedding_backward_workspace(args, 1)), args);
+    for (int64_t t = 0; t < 31; ++t) {
+      for (int64_t c = 0; c < h; ++c) want[ids[0][t]][c] += 3.0 * dy[t][c];
+    }
+    expect_close(gradient, want, 3e-7, table->name);
+  }
+}
+
 TEST(EmbeddingTest, GradientAddsRowsInOrder) {
   for (int64_t h : {1, 33, 576}) {
     std::mt19937 random(1);

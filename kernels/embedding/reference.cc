@@ -9,7 +9,7 @@ void embedding_forward(const Context&, const EmbeddingForwardArgs& args) {
     const auto y = rows<T>(args.y);
     const int32_t* ids = args.ids.as<int32_t>();
     for (int64_t t = 0; t < y.rows; ++t) {
-      for (int64_t c = 0; c < y.columns; ++c) y[t][c] = static_cast<T>(weight_at(args.weight, ids[t], c));
+      for (int64_t c = 0; c < y.columns; ++c) y[t][c] = static_cast<T>(args.scale * weight_at(args.weight, ids[t], c));
     }
   });
 }
@@ -19,7 +19,7 @@ void embedding_backward(const Context&, const EmbeddingBackwardArgs& args) {
     const auto dy = rows<T>(args.dy), dweight = rows<T>(args.dweight);
     const int32_t* ids = args.ids.as<int32_t>();
     for (int64_t t = 0; t < dy.rows; ++t) {
-      for (int64_t c = 0; c < dy.columns; ++c) dweight[ids[t]][c] += dy[t][c];
+      for (int64_t c = 0; c < dy.columns; ++c) dweight[ids[t]][c] += static_cast<T>(args.scale * dy[t][c]);
     }
   });
 }

@@ -44,6 +44,17 @@ V add_products(V sum, const float* a, const float* w, const float* x, int64_t n)
   return sum + other;
 }
 
+// The weights [column, column + n) plus their offset.
+template <typename Args>
+const float* factors(const Args& args, int64_t column, int64_t n, float (&scratch)[kWeightChunk]) {
+  const float* w = weight_chunk(args.weight, column, n, scratch);
+  if (args.weight_offset == 0) return w;
+  along(0, n, [&](int64_t i, auto lanes) {
+    store_lanes(scratch + i, load_lanes(w + i, lanes) + static_cast<float>(args.weight_offset), lanes);
+  });
+  return scratch;
+}
+
 constexpr int64_t kRowBlock = 64;  // rows whose weight gradients are summed before they join the total
 constexpr int64_t kMaxTaskRows = 64;
 
@@ -69,7 +80,7 @@ void rms_norm_forward(const Context& context, const RmsNormForwardArgs& args) {
     float scratch[kWeightChunk];
     for (int64_t c = 0; c < x.columns; c += kWeightChunk) {
       const int64_t n = smaller(kWeightChunk, x.columns - c);
-      const float* w = weight_chunk(args.weight, c, n, scratch);
+      const float* w = factors(args, c, n, scratch);
       for (int64_t t = begin; t < end; ++t) {
         const float* xt = x.data + t * x.stride + c;
         float* yt = y.data + t * y.stride + c;
@@ -90,7 +101,7 @@ void rms_norm_backward_input(const Context& context, const RmsNormBackwardInputA
     V dot[kMaxTaskRows] = {};
     for (int64_t c = 0; c < x.columns; c += kWeightChunk) {
       const int64_t n = smaller(kWeightChunk, x.columns - c);
-      const float* w = weight_chunk(args.weight, c, n, scratch);
+      const float* w = factors(args, c, n, scratch);
       for (int64_t t = begin; t < end; ++t) {
         dot[t - begin] =
             add_products(dot[t - begin], dy.data + t * dy.stride + c, w, x.data + t * x.stride + c, n);
@@ -104,7 +115,7 @@ void rms_norm_backward_input(const Context& context, const RmsNormBackwardInputA
     }
     for (int64_t c = 0; c < x.columns; c += kWeightChunk) {
       const int64_t n = smaller(kWeightChunk, x.columns - c);
-      const float* w = weight_chunk(args.weight, c, n, scratch);
+      const float* w = factors(args, c, n, scratch);
       for (int64_t t = begin; t < end; ++t) {
         const float* xt = x.data + t * x.stride + c;
         const float* dyt = dy.data + t * dy.stride + c;

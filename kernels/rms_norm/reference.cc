@@ -5,6 +5,14 @@
 #include "kernels/level.h"
 
 namespace inlaid::kernels::reference {
+namespace {
+
+template <typename Args>
+double factor_at(const Args& args, int64_t column) {
+  return weight_at(args.weight, 0, column) + args.weight_offset;
+}
+
+}  // namespace
 
 void rms_norm_forward(const Context&, const RmsNormForwardArgs& args) {
   with_type(args.x.dtype, [&]<typename T>(T) {
@@ -15,7 +23,7 @@ void rms_norm_forward(const Context&, const RmsNormForwardArgs& args) {
       for (int64_t c = 0; c < x.columns; ++c) sum += double{x[t][c]} * x[t][c];
       const double r = 1 / std::sqrt(sum / static_cast<double>(x.columns) + args.eps);
       for (int64_t c = 0; c < x.columns; ++c)
-        y[t][c] = static_cast<T>(x[t][c] * r * weight_at(args.weight, 0, c));
+        y[t][c] = static_cast<T>(x[t][c] * r * factor_at(args, c));
       rstd[t] = static_cast<T>(r);
     }
   });
@@ -29,10 +37,10 @@ void rms_norm_backward_input(const Context&, const RmsNormBackwardInputArgs& arg
       const double r = rstd[t];
       double dot = 0;
       for (int64_t c = 0; c < x.columns; ++c)
-        dot += double{dy[t][c]} * weight_at(args.weight, 0, c) * x[t][c];
+        dot += double{dy[t][c]} * factor_at(args, c) * x[t][c];
       const double shift = r * r * dot / static_cast<double>(x.columns);
       for (int64_t c = 0; c < x.columns; ++c) {
-        const double g = r * (dy[t][c] * weight_at(args.weight, 0, c) - x[t][c] * shift);
+        const double g = r * (dy[t][c] * factor_at(args, c) - x[t][c] * shift);
         dx[t][c] = static_cast<T>(args.accumulate ? dx[t][c] + g : g);
       }
     }

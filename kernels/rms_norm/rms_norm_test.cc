@@ -24,11 +24,11 @@ struct Problem {
   }
   TensorView weight_view() const { return stored.data ? stored : weight.flat(); }
   void forward(const KernelTable& table, const Executor& executor) {
-    table.rms_norm_forward(Call(executor), {x.view(), weight_view(), y.view(), rstd.flat(), 1e-5});
+    table.rms_norm_forward(Call(executor), {x.view(), weight_view(), y.view(), rstd.flat(), 1e-5, offset});
   }
   void backward(const KernelTable& table, const Executor& executor, bool accumulate) {
     table.rms_norm_backward_input(Call(executor),
-                                  {dy.view(), x.view(), weight_view(), rstd.flat(), dx.view(), accumulate});
+                                  {dy.view(), x.view(), weight_view(), rstd.flat(), dx.view(), accumulate, offset});
     const RmsNormBackwardWeightArgs args{dy.view(), x.view(), rstd.flat(), dweight.flat()};
     table.rms_norm_backward_weight(
         Call(executor, table.rms_norm_backward_weight_workspace(args, executor.threads)), args);
@@ -36,6 +36,7 @@ struct Problem {
 
   Matrix<T> x, y, dy, dx, weight, dweight, rstd;
   TensorView stored;
+  double offset = 0;  // of the weights
 };
 
 TEST(RmsNormTest, CpuEqualsReference) {
@@ -61,6 +62,33 @@ TEST(RmsNormTest, CpuEqualsReference) {
   }
 }
 
+// An offset is the same as weights that are larger by it.
+TEST(RmsNormTest, OffsetOfTheWeights) {
+  const Shape shape{6, 1088};
+  for (const KernelTable* table : cpu_tables()) {
+    for (DType type : {DType::f32, DType::bf16}) {
+      Problem<float> got(shape, 0);
+      Problem<double> want(shape, 0);
+      std::vector<std::byte> bytes(static_cast<size_t>(dtype_bytes(type, shape.columns)));
+      from_f32(type, got.weight[0], shape.columns, bytes.data());
+      got.stored = view1(bytes.data(), type, shape.columns);
+      got.offset = 1;
+      for (int64_t c = 0; c < shape.columns; ++c) {
+        float value;
+        portable::to_f32(type, bytes.data() + c * dtype_bytes(type, 1), 1, &value);
+        want.weight[0][c] = 1 + double{value};
+      }
+      got.forward(*table, serial_executor());
+      want.forward(reference_kernels(), serial_executor());
+      got.backward(*table, serial_executor(), false);
+      want.backward(reference_kernels(), serial_executor(), false);
+      expect_close(got.y, want.y, 3e-7, dtype_info(type).name);
+      expect_close(got.dx, want.dx, 5e-7, dtype_info(type).name);
+      expect_close(got.dweight, want.dweight, 5e-7, dtype_info(type).name);
+    }
+  }
+}
+
 TEST(RmsNormTest, ReadsStoredWeights) {
   const Shape shape{6, 1088};
   for (const KernelTable* table : cpu_tables()) {
@@ -82,6 +110,7 @@ TEST(RmsNormTest, ReadsStoredWeights) {
 
 TEST(RmsNormTest, GradientsEqualFiniteDifferences) {
   Problem<double> p({3, 5}, 0);
+  p.offset = 0.7;
   p.dweight = Matrix<double>(1, 5);
   p.forward(reference_kernels(), serial_executor());
   p.backward(reference_kernels(), serial_executor(), false);

@@ -1,9 +1,12 @@
-// Exponential, logarithm, logistic function and normal distribution on vectors.
+// Exponential, logarithm, hyperbolic tangent, logistic function and normal distribution on vectors.
 //
 // exp: n = round(x / ln 2), r = x - n ln 2 in two pieces, a polynomial for exp(r) on |r| <= ln 2 / 2 (Cephes,
 // expf.c, S. Moshier), then a scaling by 2^n. At most 2 units in the last place over the whole range.
 // exp(-inf) = 0, results that would be smaller than the least normal number (x < -87.33) are 0, so no later
 // kernel meets denormals; +inf above 88.72; NaN stays NaN.
+//
+// tanh: a polynomial below 0.625 (Cephes, tanhf.c), so that small values keep their relative precision, and
+// 1 - 2 / (exp(2|x|) + 1) above.
 //
 // normal: Phi(x) = erfc(-x / sqrt 2) / 2. For z >= 0, erfc(z) = exp(-z^2) t P(t) with t = 2 / (2 + z); P has
 // degree 8 and was fitted to the relative error (4.2e-8) for z <= 9.4, beyond which erfc is 0 in f32. Because
@@ -64,6 +67,19 @@ INLAID_INLINE V log(V x) {
   y = fma(e, broadcast(0.693359375f), f + y);
   // NaN and +inf pass through the last choice.
   return x < 1.17549435e-38f ? broadcast(-__builtin_inff()) : (x <= 3.402823466e38f ? y : x);
+}
+
+// At most 2 units in the last place.
+INLAID_INLINE V tanh(V x) {
+  const V size = x < 0.0f ? -x : x;
+  const V square = x * x;
+  V p = broadcast(-5.70498872745e-3f);
+  p = fma(p, square, broadcast(2.06390887954e-2f));
+  p = fma(p, square, broadcast(-5.37397155531e-2f));
+  p = fma(p, square, broadcast(1.33314422036e-1f));
+  p = fma(p, square, broadcast(-3.33332819422e-1f));
+  const V far = 1.0f - 2.0f / (exp(size + size) + 1.0f);
+  return size < 0.625f ? fma(p * square, x, x) : (x < 0.0f ? -far : far);
 }
 
 // 1 / (1 + exp(-x)).

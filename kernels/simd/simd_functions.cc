@@ -22,6 +22,9 @@ V exp_of(V x) {
 V log_of(V x) {
   return log(x);
 }
+V tanh_of(V x) {
+  return tanh(x);
+}
 V sigmoid_of(V x) {
   return sigmoid(x);
 }
@@ -53,8 +56,8 @@ void copy_first(const float* x, float* y, int64_t n) {
 }  // namespace
 
 SimdFunctions simd_functions() {
-  return {kLanes,       map<exp_of>, map<log_of>,   map<sigmoid_of>, map<cumulative_only>,
-          transpose_of, sum_each_of, reduce_add_of, reduce_max_of,   copy_first};
+  return {kLanes,          map<exp_of>,  map<log_of>, map<tanh_of>,  map<sigmoid_of>,
+          map<cumulative_only>, transpose_of, sum_each_of, reduce_add_of, reduce_max_of, copy_first};
 }
 
 }  // namespace inlaid::kernels::INLAID_LEVEL

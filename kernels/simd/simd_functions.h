@@ -11,6 +11,7 @@ struct SimdFunctions {
   int64_t lanes;
   void (*exp)(const float* x, float* y, int64_t n);
   void (*log)(const float* x, float* y, int64_t n);
+  void (*tanh)(const float* x, float* y, int64_t n);
   void (*sigmoid)(const float* x, float* y, int64_t n);
   void (*cumulative)(const float* x, float* y, int64_t n);
   void (*transpose)(float* square);

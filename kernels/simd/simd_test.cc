@@ -77,6 +77,18 @@ TEST(SimdTest, Logarithm) {
   }
 }
 
+TEST(SimdTest, HyperbolicTangent) {
+  for (const SimdFunctions& level : levels()) {
+    EXPECT_LE(worst_ulps(level.tanh, range(-12, 12, 100003), std::tanh), 2) << level.lanes;
+    EXPECT_LE(worst_ulps(level.tanh, range(-0.7, 0.7, 10008), std::tanh), 2) << level.lanes;
+    EXPECT_LE(worst_ulps(level.tanh, range(1e-6, 1e-3, 1001), std::tanh), 1) << level.lanes;
+    EXPECT_EQ(at(level.tanh, 0), 0);
+    EXPECT_EQ(at(level.tanh, INFINITY), 1);
+    EXPECT_EQ(at(level.tanh, -INFINITY), -1);
+    EXPECT_TRUE(std::isnan(at(level.tanh, NAN)));
+  }
+}
+
 TEST(SimdTest, SigmoidAndNormal) {
   for (const SimdFunctions& level : levels()) {
     EXPECT_LE(

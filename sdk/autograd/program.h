@@ -49,8 +49,9 @@ enum class Input : int8_t {
   cu_keys,      // [boundaries] i32, boundaries in the key/value cache (generation only)
   target_ids,   // [targets] i32
   target_rows,  // [targets] i32, row of each target
+  lengths,      // [tokens] i32, length of the text that the row belongs to (its own document; in generation, up to now)
 };
-constexpr int kInputs = 7;
+constexpr int kInputs = 8;
 
 enum class Kind : int8_t { input, constant, parameter, activation, cache };
 

@@ -40,6 +40,7 @@ ValueId Recorder::input(Input input) {
   switch (input) {
     case Input::tokens:
     case Input::positions:
+    case Input::lengths:
     case Input::row_keys: value.extent = Extent::tokens; break;
     case Input::cu_seqlens:
     case Input::cu_keys: value.extent = Extent::boundaries; break;

@@ -26,7 +26,8 @@ struct Planned {
 void check_architecture(const Json& config) {
   const std::string type = string_at(config, "model_type", "config.json");
   const auto window = config.find("sliding_window");
-  const bool windowed = window != config.end() && !window->is_null();
+  // Mistral without the key has a window of 4096.
+  const bool windowed = window == config.end() ? type == "mistral" : !window->is_null();
   if (type == "llama" || (type == "mistral" && !windowed)) return;
   fail(Code::kUnimplemented, "a GGUF file of model_type '", type, "'",
        windowed ? " with a sliding window" : "", " is not supported; supported is llama");

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sdk/base/error.h"
+#include "sdk/formats/fused.h"
 #include "sdk/formats/identity.h"
 #include "sdk/formats/safetensors.h"
 #include "sdk/formats/tokenizer_config.h"
@@ -148,6 +149,7 @@ ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder) {
                           ? read_text(fs, path("chat_template.jinja"), kMaxJson)
                           : chat_template_of(out.tokenizer_config);
   out.identity = weights_identity(fs, out.config, out.weights->tensors(), std::move(files));
+  out.weights = split_fused(std::move(out.weights), out.config);
   return out;
 }
 

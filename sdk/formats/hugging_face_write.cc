@@ -3,6 +3,7 @@
 
 #include "sdk/base/error.h"
 #include "sdk/formats/encode.h"
+#include "sdk/formats/fused.h"
 #include "sdk/formats/hugging_face.h"
 #include "sdk/formats/llama_geometry.h"
 #include "sdk/formats/safetensors.h"
@@ -113,8 +114,9 @@ void write_safetensors(FileSystem& fs, const std::string& path, std::span<const 
 }
 
 void write_hugging_face(FileSystem& fs, const std::string& folder, const ModelFiles& files,
-                        const std::vector<ExportTensor>& tensors, uint64_t shard_bytes) {
-  check_names(tensors);
+                        const std::vector<ExportTensor>& parts, uint64_t shard_bytes) {
+  check_names(parts);
+  const std::vector<ExportTensor> tensors = join_fused(parts, files.config);
   const Json config = exported_config(files.config, tensors);
   StagedOutput output(fs, folder, StagedOutput::Kind::kFolder);
   output.write_text("config.json", pretty_text(config));

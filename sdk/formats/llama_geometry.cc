@@ -83,14 +83,27 @@ Json with_rope_of_version_4(Json config) {
   Json scaling = config["rope_parameters"];
   config.erase("rope_parameters");
   if (!scaling.is_object()) return config;
-  if (has(scaling, "rope_theta")) config["rope_theta"] = scaling["rope_theta"];
-  scaling.erase("rope_theta");
+  for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
+    if (has(scaling, key)) config[key] = scaling[key];
+    scaling.erase(key);
+  }
   const bool plain = !has(scaling, "rope_type") || scaling["rope_type"] == "default";
+  if (!plain && config.value("model_type", "") == "phi3") {
+    scaling["type"] = scaling["rope_type"];
+    scaling.erase("rope_type");
+    scaling.erase("original_max_position_embeddings");  // phi3 reads the one beside rope_scaling
+  }
   config["rope_scaling"] = plain ? Json(nullptr) : scaling;
   return config;
 }
 
 LlamaGeometry parse_llama_geometry(const Json& config, std::string_view what) {
+  LlamaGeometry g = parse_llama_shapes(config, what);
+  g.rope = parse_rope(config, what);
+  return g;
+}
+
+LlamaGeometry parse_llama_shapes(const Json& config, std::string_view what) {
   LlamaGeometry g;
   g.hidden = size_at(config, "hidden_size", what);
   g.intermediate = size_at(config, "intermediate_size", what);
@@ -120,7 +133,6 @@ LlamaGeometry parse_llama_geometry(const Json& config, std::string_view what) {
   g.parts.tied = flag_or(config, "tie_word_embeddings", false, what);
   g.parts.attention_bias = flag_or(config, "attention_bias", false, what);
   g.parts.mlp_bias = flag_or(config, "mlp_bias", false, what);
-  g.rope = parse_rope(config, what);
   return g;
 }
 

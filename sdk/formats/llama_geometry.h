@@ -47,12 +47,14 @@ struct LlamaGeometry {
 
 // Rotary settings of a config.json. kUnimplemented naming a scaling type that is not known here.
 Rope parse_rope(const Json& config, std::string_view what);
-// The same in the spelling of transformers 4, which every reader knows: rope_parameters becomes rope_theta
-// and rope_scaling.
+// The same in the spelling of transformers 4, which every reader knows: rope_parameters becomes rope_theta, rope_scaling and
+// partial_rotary_factor. (For phi3 it asks for exactly the keys type, short_factor and long_factor.)
 Json with_rope_of_version_4(Json config);
 
 // kInvalidArgument naming `what` and the key for values that are missing or contradict each other.
 LlamaGeometry parse_llama_geometry(const Json& config, std::string_view what);
+// The same without the rotary settings.
+LlamaGeometry parse_llama_shapes(const Json& config, std::string_view what);
 
 // The factors of rope_freqs.weight.
 std::vector<float> llama3_factors(const Rope& rope, int64_t head_size);

@@ -13,6 +13,16 @@ constexpr std::string_view kPrefix = "base_model.model.";
 
 std::vector<nn::ParameterSpec> base_specs(const Model& base) { return decoder_parameters(base.config()); }
 
+// PEFT knows q, k and v of phi3 as one module, and gate and up too: an adapter on a part could never be written.
+void check_fused(const Model& base, const nn::AdapterLayout& layout) {
+  if (base.config().family != "phi3") return;
+  for (const auto& [module, lora] : layout.modules) {
+    if (module.ends_with(".o_proj") || module.ends_with(".down_proj")) continue;
+    fail(Code::kUnimplemented, "adapter.target_modules: an adapter on ", module, " of phi3 is not supported, because phi3 stores",
+         " it fused with others and PEFT has no name for it; o_proj and down_proj can be named");
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<Adapter> Adapter::allocate(std::shared_ptr<Model> base, const nn::AdapterConfig& config,
@@ -22,6 +32,7 @@ std::shared_ptr<Adapter> Adapter::allocate(std::shared_ptr<Model> base, const nn
   adapter->config_ = config;
   adapter->config_.base_model = base->files().path;
   adapter->layout_ = nn::lay_out(config, decoder_linears(base->config()), base_specs(*base));
+  check_fused(*base, adapter->layout_);
   for (const nn::ParameterSpec& spec : adapter->layout_.parameters) {
     nn::Parameter parameter;
     parameter.spec = spec;

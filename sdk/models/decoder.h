@@ -1,4 +1,5 @@
-// The Llama-like decoder: embedding, blocks of (norm, attention, add, norm, gated MLP, add), norm, head.
+// The Llama-like decoder: embedding, blocks of (norm, attention, add, norm, gated MLP, add), norm, head. What the families do
+// otherwise are options of this one: DecoderConfig says which.
 #ifndef INLAID_SDK_MODELS_DECODER_H_
 #define INLAID_SDK_MODELS_DECODER_H_
 
@@ -25,8 +26,8 @@ struct DecoderOptions {
 autograd::ValueId record_decoder(autograd::Recorder& recorder, const DecoderConfig& config, const nn::Modules& modules,
                                  const DecoderOptions& options);
 
-// The weight of the output head: lm_head.weight, or the embedding when it is tied.
-autograd::ValueId head_weight(autograd::Recorder& recorder, const DecoderConfig& config, const nn::Modules& modules);
+// The output head with its soft cap; the weight is lm_head.weight, or the embedding when it is tied.
+ops::Head head_weight(autograd::Recorder& recorder, const DecoderConfig& config, const nn::Modules& modules);
 
 }  // namespace inlaid::models
 

@@ -3,28 +3,18 @@
 #define INLAID_SDK_MODELS_DECODER_CONFIG_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/kernels.h"
 #include "sdk/base/json.h"
+#include "sdk/models/rotary_config.h"
 
 namespace inlaid::models {
 
-// Rotary position embedding (arXiv 2104.09864): frequencies per pair of channels. All supported kinds are constant, so they
-// are computed once: default theta^(-2i/D); linear: divided by factor; llama3: long wavelengths divided by factor, short ones
-// kept, those between interpolated (Hugging Face modeling_rope_utils).
-struct RotaryConfig {
-  double theta = 10000.0;
-  enum class Kind { plain, linear, llama3 } kind = Kind::plain;
-  double factor = 1.0;
-  double low_freq_factor = 1.0, high_freq_factor = 4.0;
-  double original_max_position = 8192;
-
-  std::vector<double> inv_freq(int64_t head_size) const;
-};
-
 struct DecoderConfig {
+  std::string family;  // model_type
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
   int64_t intermediate_size = 0;
@@ -40,9 +30,18 @@ struct DecoderConfig {
   bool tie_word_embeddings = false;
   RotaryConfig rotary;
 
-  // Families llama, mistral (without sliding window) and qwen2 (without sliding window). A key that changes the computation
-  // and is not implemented is kUnimplemented by name; a key that is not known at all is kUnimplemented too, because nobody can
-  // tell that it does not. Missing or senseless sizes are kInvalidArgument.
+  bool qk_norm = false;                // RMS norm of every head of q and k (Qwen 3)
+  std::vector<int64_t> windows;        // per layer: how many keys a query sees, itself included; 0: all
+  double attention_scale = 1.0;        // of the products of queries and keys
+  double attention_soft_cap = 0;       // c tanh(score / c); 0: none
+  double logit_soft_cap = 0;           // the same of the logits
+  bool post_norms = false;             // norms also of what a block's halves give, before it is added (Gemma 2)
+  double norm_offset = 0;              // what is added to the weights of all norms
+  double embedding_scale = 1.0;
+
+  // Families llama, mistral, qwen2, qwen3 (dense), phi3 and gemma2. A missing key has the default of the family's configuration
+  // class. A key that changes the computation and is not implemented is kUnimplemented by name; a key that is not known at all is
+  // kUnimplemented too, because nobody can tell that it does not. Missing or senseless sizes are kInvalidArgument.
   static DecoderConfig parse(const Json& config, std::string_view what);
 };
 

@@ -33,6 +33,19 @@ Json tiny(std::initializer_list<std::pair<std::string, Json>> changes) {
   return json;
 }
 
+Json qwen3() { return tiny({{"model_type", "qwen3"}, {"head_dim", 6}, {"attention_bias", true}}); }
+Json phi3() {
+  return tiny({{"model_type", "phi3"},
+               {"head_dim", 8},
+               {"partial_rotary_factor", 0.5},
+               {"original_max_position_embeddings", 4},
+               {"rope_scaling", {{"type", "longrope"}, {"short_factor", {1.0, 1.5}}, {"long_factor", {2.0, 3.0}}}}});
+}
+Json gemma2() {
+  return tiny({{"model_type", "gemma2"}, {"head_dim", 4}, {"query_pre_attn_scalar", 3}, {"sliding_window", 2},
+               {"attn_logit_softcapping", 0.7}, {"final_logit_softcapping", 1.5}});
+}
+
 // The decoder with its loss, in f64, on memory of its own.
 class Harness {
  public:
@@ -79,10 +92,11 @@ class Harness {
     const std::vector<int32_t> cu = {0, 4, 4, 9};  // an empty document in the middle
     const std::vector<int32_t> target_ids = {5, 9, 2, 10, 7};
     const std::vector<int32_t> target_rows = {0, 2, 4, 5, 8};
+    const std::vector<int32_t> lengths = {4, 4, 4, 4, 5, 5, 5, 5, 5};
     autograd::Binding binding;
     binding.activations = activations_.data();
     binding.inputs = {tokens.data(), positions.data(), keys.data(), cu.data(), cu.data(), target_ids.data(),
-                      target_rows.data()};
+                      target_rows.data(), lengths.data()};
     for (size_t i = 0; i < values_.size(); ++i) {
       binding.parameters.push_back(values_[i].data());
       std::fill(gradients_[i].begin(), gradients_[i].end(), 0.0);
@@ -161,7 +175,17 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"wide_heads", tiny({{"head_dim", 6}})},
                     Case{"gelu", tiny({{"hidden_act", "gelu"}})}, Case{"gelu_tanh", tiny({{"hidden_act", "gelu_new"}})},
                     Case{"rope_linear", tiny({{"rope_scaling", {{"rope_type", "linear"}, {"factor", 3.0}}}})},
+                    Case{"rope_dynamic", tiny({{"max_position_embeddings", 4},
+                                               {"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 3.0}}},
+                                               {"head_dim", 6}})},
+                    Case{"rope_yarn", tiny({{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 3.0}}}}), true},
                     Case{"qwen2", tiny({{"model_type", "qwen2"}})},
+                    Case{"window", tiny({{"model_type", "mistral"}, {"sliding_window", 2}})},
+                    Case{"window_recompute", tiny({{"model_type", "mistral"}, {"sliding_window", 3}}), true},
+                    Case{"qk_norm", qwen3()}, Case{"qk_norm_recompute", qwen3(), true},
+                    Case{"qk_norm_lora", qwen3(), true, true, 0.3}, Case{"phi3", phi3()},
+                    Case{"gemma2", gemma2()}, Case{"gemma2_recompute", gemma2(), true},
+                    Case{"gemma2_lora", gemma2(), false, true},
                     Case{"lora", tiny({}), false, true}, Case{"lora_dropout", tiny({}), false, true, 0.3},
                     // Targets that leave some inputs of attention and of the gate without a gradient in the first layer.
                     Case{"lora_q", tiny({}), false, true, 0, false, Json::array({"q_proj"})},
@@ -172,6 +196,83 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"lora_down", tiny({}), false, true, 0, false, Json::array({"down_proj"})},
                     Case{"lora_dropout_recompute", tiny({{"attention_bias", true}}), true, true, 0.3, true}),
     [](const auto& info) { return info.param.name; });
+
+// Logits of every row of one text in f64: at once, or chunk by chunk through key/value caches.
+class Text {
+ public:
+  explicit Text(const Json& config) : config_(DecoderConfig::parse(config, "test")) {
+    for (const nn::ParameterSpec& spec : decoder_parameters(config_)) {
+      std::vector<float> values(static_cast<size_t>(element_count(spec.shape)));
+      fill_normal(random_key(3, spec.name), spec.shape.size() == 1 ? 0.8 : 0.0, 0.35, values);
+      nn::Parameter parameter{spec, Tensor(*account_, Category::kWeights, DType::f64, spec.shape, false)};
+      std::copy(values.begin(), values.end(), parameter.value.as<double>());
+      base_.add(std::move(parameter));
+    }
+  }
+
+  std::vector<double> logits(const std::vector<int32_t>& chunks) {
+    const bool cached = chunks.size() > 1;
+    const int64_t width = config_.num_key_value_heads * config_.head_dim;
+    std::vector<std::vector<double>> caches(static_cast<size_t>(2 * config_.num_hidden_layers),
+                                            std::vector<double>(static_cast<size_t>(kRows * width), NAN));
+    std::vector<double> all;
+    int32_t past = 0;
+    for (const int32_t rows : chunks) {
+      const std::set<std::string> trainable;
+      const nn::Modules modules(base_, nullptr, nullptr, trainable, 7);
+      autograd::Recorder recorder({kRows, 1}, DType::f64, false);
+      const autograd::ValueId hidden = record_decoder(recorder, config_, modules, {false, cached ? kRows : 0});
+      const autograd::ValueId out = ops::target_logits(recorder, hidden, head_weight(recorder, config_, modules));
+      const autograd::Program program = recorder.finish({out}, kernels::reference_kernels(), 1);
+      std::vector<std::byte> activations(program.activation_bytes + 64), workspace(program.workspace_bytes + 64);
+      std::vector<int32_t> positions, targets, lengths(static_cast<size_t>(rows), kRows);
+      for (int32_t row = 0; row < rows; ++row) {
+        positions.push_back(past + row);
+        targets.push_back(row);
+      }
+      const std::vector<int32_t> cu = {0, rows}, cu_keys = {0, past + rows};
+      autograd::Binding binding;
+      binding.activations = activations.data();
+      binding.inputs = {tokens_.data() + past, positions.data(), nullptr, cu.data(), cu_keys.data(), nullptr, targets.data(),
+                        lengths.data()};
+      for (auto& cache : caches) binding.caches.push_back(cache.data());
+      for (const autograd::ParameterUse& use : program.parameters) {
+        binding.parameters.push_back(base_.find(use.name)->value.data());
+        binding.gradients.push_back(nullptr);
+      }
+      Device device = Device::cpu(kernels::reference_kernels(), kernels::serial_executor(), workspace.data(), workspace.size());
+      autograd::Replay(program, device, binding, {rows, rows, 1, past}, nullptr).forward();
+      const auto* values = reinterpret_cast<const double*>(activations.data() + program.offset[static_cast<size_t>(out)]);
+      all.insert(all.end(), values, values + rows * config_.vocab_size);
+      past += rows;
+    }
+    return all;
+  }
+
+ private:
+  static constexpr int32_t kRows = 9;
+  const std::vector<int32_t> tokens_ = {1, 5, 3, 9, 2, 2, 10, 0, 4};
+  const std::shared_ptr<MemoryAccount> account_ = MemoryAccount::root("test", 0, default_allocator());
+  DecoderConfig config_;
+  nn::ParameterSet base_;
+};
+
+// Where the length of the whole text is known from the start, as that of a prompt is, a text read in pieces is the text read at
+// once: with windows that reach into earlier pieces, and where the length decides about the rotation.
+TEST(DecoderCache, PiecesOfATextAreTheWhole) {
+  const Json dynamic = {{"rope_type", "dynamic"}, {"factor", 3.0}};
+  for (const Json& config : {tiny({}), tiny({{"model_type", "mistral"}, {"sliding_window", 3}}), qwen3(), phi3(), gemma2(),
+                             tiny({{"max_position_embeddings", 4}, {"rope_scaling", dynamic}, {"head_dim", 6}})}) {
+    SCOPED_TRACE(to_text(config));
+    Text text(config);
+    const std::vector<double> whole = text.logits({9});
+    for (const std::vector<int32_t>& chunks : {std::vector<int32_t>{5, 4}, {2, 5, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1}}) {
+      const std::vector<double> pieces = text.logits(chunks);
+      ASSERT_EQ(pieces.size(), whole.size());
+      for (size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(pieces[i], whole[i], 1e-10) << i;
+    }
+  }
+}
 
 TEST(DecoderProgram, RecomputationGivesTheSameBitsInLessMemory) {
   Json config = tiny({{"num_hidden_layers", 6}});

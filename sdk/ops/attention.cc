@@ -15,16 +15,30 @@ using autograd::Replay;
 
 class MakeRotaryTable final : public Op {
  public:
-  explicit MakeRotaryTable(double scale) : scale_(scale) {}
+  MakeRotaryTable(double scale, int64_t long_after, double ntk_factor)
+      : scale_(scale), long_after_(long_after), ntk_factor_(ntk_factor) {}
+  enum : size_t { kPositions, kInvFreq, kLengths, kLongInvFreq };
   const char* name() const override { return "rotary_table"; }
+
   void forward(const Node& node, Replay& replay) const override {
-    replay.device().rotary_table({replay.view(node.inputs[0]), replay.view(node.inputs[1]),
-                                  replay.view(node.outputs[0]), replay.view(node.outputs[1]), scale_});
+    kernels::RotaryTableArgs args;
+    args.positions = replay.view(node.inputs[kPositions]);
+    args.inv_freq = replay.view(node.inputs[kInvFreq]);
+    args.cos = replay.view(node.outputs[0]);
+    args.sin = replay.view(node.outputs[1]);
+    args.scale = scale_;
+    args.lengths = replay.optional(node.inputs[kLengths]);
+    args.long_inv_freq = replay.optional(node.inputs[kLongInvFreq]);
+    args.long_after = long_after_;
+    args.ntk_factor = ntk_factor_;
+    replay.device().rotary_table(args);
   }
   std::vector<ValueId> saved(const Node&, Phase) const override { return {}; }
 
  private:
   double scale_;
+  int64_t long_after_;
+  double ntk_factor_;
 };
 
 // Rotates in place; the gradient is the rotation by the opposite angle, in place on the gradient that passes through.
@@ -53,6 +67,16 @@ class Rotary final : public Op {
   int64_t heads_;
 };
 
+template <typename Args>
+void set_shape(Args& args, const AttentionShape& shape) {
+  args.heads = shape.heads;
+  args.kv_heads = shape.kv_heads;
+  args.head_size = shape.head_size;
+  args.scale = shape.scale;
+  args.window = shape.window;
+  args.soft_cap = shape.soft_cap;
+}
+
 class Attention final : public Op {
  public:
   explicit Attention(const AttentionShape& shape) : shape_(shape) {}
@@ -68,10 +92,7 @@ class Attention final : public Op {
     args.out = replay.view(node.outputs[kOut]);
     args.lse = replay.view(node.outputs[kLse]);
     args.cu_q = args.cu_k = replay.view(node.inputs[kCu]);
-    args.heads = shape_.heads;
-    args.kv_heads = shape_.kv_heads;
-    args.head_size = shape_.head_size;
-    args.scale = shape_.scale;
+    set_shape(args, shape_);
     replay.device().attention_forward(args);
   }
 
@@ -87,10 +108,7 @@ class Attention final : public Op {
     args.dk = gradient_or_scratch(node, replay, kK);
     args.dv = gradient_or_scratch(node, replay, kV);
     args.cu_q = args.cu_k = replay.view(node.inputs[kCu]);
-    args.heads = shape_.heads;
-    args.kv_heads = shape_.kv_heads;
-    args.head_size = shape_.head_size;
-    args.scale = shape_.scale;
+    set_shape(args, shape_);
     replay.device().attention_backward(args);
   }
 
@@ -117,10 +135,7 @@ class CachedAttention final : public Op {
     args.lse = replay.view(node.outputs[1]);
     args.cu_q = replay.view(node.inputs[kCuQ]);
     args.cu_k = replay.view(node.inputs[kCuK]);
-    args.heads = shape_.heads;
-    args.kv_heads = shape_.kv_heads;
-    args.head_size = shape_.head_size;
-    args.scale = shape_.scale;
+    set_shape(args, shape_);
     replay.device().attention_forward(args);
   }
   std::vector<ValueId> saved(const Node&, Phase) const override { return {}; }
@@ -145,12 +160,17 @@ class CachedAttention final : public Op {
 
 }  // namespace
 
-RotaryTable rotary_table(Recorder& recorder, std::vector<double> inv_freq, double scale) {
-  const auto half = static_cast<int64_t>(inv_freq.size());
-  const ValueId frequencies = recorder.constant(std::move(inv_freq));
+RotaryTable rotary_table(Recorder& recorder, RotaryFrequencies frequencies) {
+  const auto half = static_cast<int64_t>(frequencies.inv_freq.size());
+  std::vector<ValueId> inputs = {recorder.input(Input::positions), recorder.constant(std::move(frequencies.inv_freq)), kNone,
+                                 kNone};
+  if (frequencies.long_after > 0) inputs[MakeRotaryTable::kLengths] = recorder.input(Input::lengths);
+  if (!frequencies.long_inv_freq.empty()) {
+    inputs[MakeRotaryTable::kLongInvFreq] = recorder.constant(std::move(frequencies.long_inv_freq));
+  }
   const RotaryTable table{recorder.activation(Extent::tokens, half), recorder.activation(Extent::tokens, half)};
-  recorder.append(std::make_shared<MakeRotaryTable>(scale), {recorder.input(Input::positions), frequencies},
-                  {table.cos, table.sin});
+  recorder.append(std::make_shared<MakeRotaryTable>(frequencies.scale, frequencies.long_after, frequencies.ntk_factor),
+                  std::move(inputs), {table.cos, table.sin});
   return table;
 }
 

@@ -32,7 +32,8 @@ TensorView rows(TensorView view, int64_t begin, int64_t count) {
 
 class LinearCrossEntropy final : public Op {
  public:
-  LinearCrossEntropy(bool training, double gradient_scale) : training_(training), gradient_scale_(gradient_scale) {}
+  LinearCrossEntropy(bool training, double gradient_scale, double soft_cap)
+      : training_(training), gradient_scale_(gradient_scale), soft_cap_(soft_cap) {}
   enum : size_t { kX, kWeight, kTargets, kRows };
   enum : size_t { kLoss, kCorrect, kGradient };
   enum : size_t { kGathered, kLogits, kCompactGradient };
@@ -68,6 +69,7 @@ class LinearCrossEntropy final : public Op {
       loss_args.correct = rows(correct, begin, count);
       loss_args.gradient = input_gradient || weight_gradient;
       loss_args.gradient_scale = gradient_scale_;
+      loss_args.soft_cap = soft_cap_;
       replay.device().cross_entropy(loss_args);
 
       if (input_gradient) {
@@ -99,11 +101,12 @@ class LinearCrossEntropy final : public Op {
 
  private:
   bool training_;
-  double gradient_scale_;
+  double gradient_scale_, soft_cap_;
 };
 
 class TargetLogits final : public Op {
  public:
+  explicit TargetLogits(double soft_cap) : soft_cap_(soft_cap) {}
   enum : size_t { kX, kWeight, kRows };
   const char* name() const override { return "target_logits"; }
   void forward(const Node& node, Replay& replay) const override {
@@ -115,15 +118,19 @@ class TargetLogits final : public Op {
     args.c = replay.view(node.outputs[0]);
     args.transpose_b = true;
     replay.device().gemm(args);
+    if (soft_cap_ != 0) replay.device().soft_cap({args.c, soft_cap_});
   }
   std::vector<ValueId> saved(const Node&, Phase) const override { return {}; }
+
+ private:
+  double soft_cap_;
 };
 
 }  // namespace
 
-Loss linear_cross_entropy(Recorder& recorder, ValueId x, ValueId weight, double gradient_scale) {
+Loss linear_cross_entropy(Recorder& recorder, ValueId x, const Head& head, double gradient_scale) {
   const int64_t width = recorder.value(x).shape[1];
-  const int64_t vocabulary = recorder.value(weight).shape[0];
+  const int64_t vocabulary = recorder.value(head.weight).shape[0];
   const int64_t chunk = std::min(kChunkRows, recorder.capacity().tokens);
   recorder.scratch(Phase::forward, Extent::targets, width);
   recorder.fixed_scratch(Phase::forward, {chunk, vocabulary});
@@ -133,15 +140,15 @@ Loss linear_cross_entropy(Recorder& recorder, ValueId x, ValueId weight, double 
     recorder.scratch(Phase::forward, Extent::targets, width);
     outputs.push_back(recorder.activation(Extent::tokens, width));
   }
-  recorder.append(std::make_shared<LinearCrossEntropy>(recorder.training(), gradient_scale),
-                  {x, weight, recorder.input(Input::target_ids), recorder.input(Input::target_rows)}, std::move(outputs));
+  recorder.append(std::make_shared<LinearCrossEntropy>(recorder.training(), gradient_scale, head.soft_cap),
+                  {x, head.weight, recorder.input(Input::target_ids), recorder.input(Input::target_rows)}, std::move(outputs));
   return loss;
 }
 
-ValueId target_logits(Recorder& recorder, ValueId x, ValueId weight) {
+ValueId target_logits(Recorder& recorder, ValueId x, const Head& head) {
   recorder.scratch(Phase::forward, Extent::targets, recorder.value(x).shape[1]);
-  const ValueId logits = recorder.activation(Extent::targets, recorder.value(weight).shape[0]);
-  recorder.append(std::make_shared<TargetLogits>(), {x, weight, recorder.input(Input::target_rows)}, {logits});
+  const ValueId logits = recorder.activation(Extent::targets, recorder.value(head.weight).shape[0]);
+  recorder.append(std::make_shared<TargetLogits>(head.soft_cap), {x, head.weight, recorder.input(Input::target_rows)}, {logits});
   return logits;
 }
 

@@ -37,18 +37,22 @@ class Gated final : public Op {
 
 class Embedding final : public Op {
  public:
+  explicit Embedding(double scale) : scale_(scale) {}
   enum : size_t { kTokens, kWeight };
   const char* name() const override { return "embedding"; }
 
   void forward(const Node& node, Replay& replay) const override {
     replay.device().embedding_forward(
-        {replay.view(node.inputs[kTokens]), replay.view(node.inputs[kWeight]), replay.view(node.outputs[0])});
+        {replay.view(node.inputs[kTokens]), replay.view(node.inputs[kWeight]), replay.view(node.outputs[0]), scale_});
   }
   void backward_weight(const Node& node, Replay& replay) const override {
     replay.device().embedding_backward({replay.view(node.inputs[kTokens]), replay.view(node.output_gradients[0]),
-                                        replay.parameter_gradient(node.inputs[kWeight])});
+                                        replay.parameter_gradient(node.inputs[kWeight]), scale_});
   }
   std::vector<ValueId> saved(const Node&, Phase) const override { return {}; }
+
+ private:
+  double scale_;
 };
 
 }  // namespace
@@ -60,9 +64,9 @@ ValueId gated(Recorder& recorder, ValueId gate, ValueId up, kernels::Activation 
   return y;
 }
 
-ValueId embedding(Recorder& recorder, ValueId weight) {
+ValueId embedding(Recorder& recorder, ValueId weight, double scale) {
   const ValueId y = recorder.activation(Extent::tokens, recorder.value(weight).shape[1]);
-  recorder.append(std::make_shared<Embedding>(), {recorder.input(Input::tokens), weight}, {y});
+  recorder.append(std::make_shared<Embedding>(scale), {recorder.input(Input::tokens), weight}, {y});
   return y;
 }
 

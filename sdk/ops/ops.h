@@ -14,8 +14,8 @@ namespace inlaid::ops {
 using autograd::Recorder;
 using autograd::ValueId;
 
-// y [T,H] = weight[tokens,:], weight [V,H].
-ValueId embedding(Recorder& recorder, ValueId weight);
+// y [T,H] = scale * weight[tokens,:], weight [V,H].
+ValueId embedding(Recorder& recorder, ValueId weight, double scale);
 
 // y [T,out] = x [T,in] weight^T (+ bias), weight [out,in], bias [out] or kNone.
 ValueId linear(Recorder& recorder, ValueId x, ValueId weight, ValueId bias);
@@ -27,23 +27,34 @@ ValueId linear(Recorder& recorder, ValueId x, ValueId weight, ValueId bias);
 ValueId lora_down(Recorder& recorder, ValueId x, ValueId a, double dropout, uint64_t key);
 ValueId lora_up(Recorder& recorder, ValueId y, ValueId u, ValueId b, double scale);
 
-// y [T,H] = x / sqrt(mean(x^2) + eps) * weight.
-ValueId rms_norm(Recorder& recorder, ValueId x, ValueId weight, double eps);
+// y [T,H] = x / sqrt(mean(x^2) + eps) * (weight + weight_offset). A weight [D] shorter than a row normalises every D columns
+// on their own: the heads of q and k.
+ValueId rms_norm(Recorder& recorder, ValueId x, ValueId weight, double eps, double weight_offset);
 
 // y = a + b.
 ValueId add(Recorder& recorder, ValueId a, ValueId b);
 
-// cos and sin [T, D/2] of the positions, shared by all layers.
+// cos and sin [T, R/2] of the positions, shared by all layers.
 struct RotaryTable {
   ValueId cos, sin;
 };
-RotaryTable rotary_table(Recorder& recorder, std::vector<double> inv_freq, double scale);
-// Rotates [T, heads*D] in place.
+// Frequencies of the pairs of channels, as kernels::RotaryTableArgs explains them.
+struct RotaryFrequencies {
+  std::vector<double> inv_freq;       // [R/2]
+  double scale = 1.0;
+  int64_t long_after = 0;             // 0: the length of a document changes nothing
+  std::vector<double> long_inv_freq;  // [R/2], or empty
+  double ntk_factor = 1.0;
+};
+RotaryTable rotary_table(Recorder& recorder, RotaryFrequencies frequencies);
+// Rotates the first R columns of every head of [T, heads*D] in place.
 ValueId rotary(Recorder& recorder, ValueId x, const RotaryTable& table, int64_t heads);
 
 struct AttentionShape {
   int64_t heads, kv_heads, head_size;
   double scale;
+  int64_t window = 0;   // 0: every key up to the query's own
+  double soft_cap = 0;  // 0: none
 };
 // Causal attention inside every document: q [T, heads*D], k and v [T, kv_heads*D] -> [T, heads*D].
 ValueId attention(Recorder& recorder, ValueId q, ValueId k, ValueId v, const AttentionShape& shape);
@@ -55,6 +66,12 @@ ValueId cached_attention(Recorder& recorder, ValueId q, ValueId k, ValueId v, co
 // y [T,F] = activation(gate) * up.
 ValueId gated(Recorder& recorder, ValueId gate, ValueId up, kernels::Activation activation);
 
+// The output head: logits = x weight^T, with a soft cap c: c tanh(x weight^T / c).
+struct Head {
+  ValueId weight;
+  double soft_cap = 0;  // 0: none
+};
+
 // Cross-entropy of a linear head over the rows that have a target, in chunks of rows, so that never more than a chunk of
 // logits exists: loss [targets], one value per target row (not normalised), and correct [targets] (1 where the first
 // largest logit is the target's). While training, the same pass leaves the gradient of sum(loss) * gradient_scale with
@@ -63,10 +80,10 @@ struct Loss {
   ValueId loss;
   ValueId correct;
 };
-Loss linear_cross_entropy(Recorder& recorder, ValueId x, ValueId weight, double gradient_scale);
+Loss linear_cross_entropy(Recorder& recorder, ValueId x, const Head& head, double gradient_scale);
 
 // Logits [targets, V] of the target rows.
-ValueId target_logits(Recorder& recorder, ValueId x, ValueId weight);
+ValueId target_logits(Recorder& recorder, ValueId x, const Head& head);
 
 }  // namespace inlaid::ops
 

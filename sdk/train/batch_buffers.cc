@@ -73,6 +73,12 @@ autograd::Extents BatchBuffers::load(const data::MicroBatch& batch, int64_t voca
   std::copy(batch.positions.begin(), batch.positions.end(), array<int32_t>(Input::positions));
   std::copy(batch.row_keys.begin(), batch.row_keys.end(), array<int64_t>(Input::row_keys));
   std::copy(batch.cu_seqlens.begin(), batch.cu_seqlens.end(), array<int32_t>(Input::cu_seqlens));
+  for (size_t i = 0; i + 1 < batch.cu_seqlens.size(); ++i) {
+    const int32_t begin = batch.cu_seqlens[i], end = batch.cu_seqlens[i + 1];
+    if (begin == end) continue;
+    std::fill(array<int32_t>(Input::lengths) + begin, array<int32_t>(Input::lengths) + end,
+              batch.positions[static_cast<size_t>(end) - 1] + 1);
+  }
   autograd::Extents extents;
   extents.tokens = batch.rows();
   extents.documents = static_cast<int64_t>(batch.cu_seqlens.size()) - 1;
@@ -87,13 +93,15 @@ autograd::Extents BatchBuffers::load(const data::MicroBatch& batch, int64_t voca
   return extents;
 }
 
-autograd::Extents BatchBuffers::load_sequence(std::span<const int32_t> ids, int64_t past) {
+autograd::Extents BatchBuffers::load_sequence(std::span<const int32_t> ids, int64_t past, int64_t length) {
   INLAID_CHECK(!ids.empty() && static_cast<int64_t>(ids.size()) <= capacity_.tokens);
   const auto rows = static_cast<int32_t>(ids.size());
+  length = std::max(length, past + rows);
   for (int32_t row = 0; row < rows; ++row) {
     array<int32_t>(Input::tokens)[row] = ids[static_cast<size_t>(row)];
     array<int32_t>(Input::positions)[row] = static_cast<int32_t>(past) + row;
     array<int64_t>(Input::row_keys)[row] = 0;
+    array<int32_t>(Input::lengths)[row] = static_cast<int32_t>(length);
   }
   array<int32_t>(Input::cu_seqlens)[0] = 0;
   array<int32_t>(Input::cu_seqlens)[1] = rows;

@@ -19,7 +19,8 @@ class BatchBuffers {
   // boundaries that do not rise from 0 to the number of rows.
   autograd::Extents load(const data::MicroBatch& batch, int64_t vocabulary);
   // A single sequence for generation: ids at positions past, past + 1, ...; the last row is the one "target row".
-  autograd::Extents load_sequence(std::span<const int32_t> ids, int64_t past);
+  // `length` is that of the whole text as far as it is known, also where the ids are only its first ones; 0: past + ids.
+  autograd::Extents load_sequence(std::span<const int32_t> ids, int64_t past, int64_t length = 0);
 
   void bind(autograd::Binding& binding) const;
 

@@ -76,7 +76,8 @@ Generator::Next Generator::next(const std::atomic<bool>* cancel) {
       binding.parameters.push_back(modules_->parameter(use.name).value.data());
       binding.gradients.push_back(nullptr);
     }
-    const autograd::Extents extents = batch_->load_sequence({pending_.data(), count}, past_);
+    const autograd::Extents extents = batch_->load_sequence(
+        {pending_.data(), count}, past_, past_ + static_cast<int64_t>(pending_.size()));
     batch_->bind(binding);
     Device device = Device::cpu(model_->runtime()->kernels, model_->runtime()->pool.executor(), workspace_.data(),
                                 workspace_.size());

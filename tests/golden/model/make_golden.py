@@ -1,6 +1,6 @@
 """Makes the golden files of the model tests with PyTorch, transformers and PEFT (versions are written into them).
 
-    python make_golden.py MODEL.gguf
+    python make_golden.py [MODEL.gguf]
 
 Everything is computed in f64, the oracle; beside it stands the error of PyTorch's own f32 against it, so that a test can ask
 for "at most twice PyTorch's error". Of large tensors only evenly spaced samples are kept; both errors are measured on the
@@ -9,10 +9,12 @@ same samples.
 smollm2.safetensors   logits and every parameter's gradient of SmolLM2-135M for one text; losses of 20 AdamW steps, full
                       and LoRA. See "__metadata__" for the setting.
 tiny/NAME/            random Llama-like models of a few thousand parameters, one per option: Hugging Face folder, and
-                      golden.safetensors with logits and gradients.
-flips.json            for every attribute of the configuration class: a changed value, and what the logits become.
+                      golden.safetensors with logits, gradients, and logits of a text that is short enough for the options that
+                      look at the length.
+flips.json            for every attribute of every configuration class: a changed value, and what the logits become.
 """
 
+import contextlib
 import copy
 import json
 import math
@@ -25,8 +27,10 @@ import peft
 import torch
 import torch.nn.functional as F
 import transformers
-from safetensors.torch import save_file
-from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from safetensors.torch import load_file, save_file
+from transformers import (AutoConfig, Gemma2Config, Gemma2ForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config,
+                          Qwen3ForCausalLM)
 
 HERE = pathlib.Path(__file__).parent
 IDS = [2703, 2002, 359, 10793, 338, 2330, 281, 260, 3426, 30, 1069, 12720, 1512, 28, 1928, 3687, 288, 2330, 1805, 28, 284,
@@ -149,6 +153,7 @@ def smollm2(path):
 BASE = dict(vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
             num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=False, bos_token_id=1,
             eos_token_id=2, initializer_range=0.2)
+SHORT = 5
 TINY_IDS = [3, 17, 5, 39, 8, 8, 21, 0, 12, 30, 4]
 LLAMA3 = dict(rope_type="llama3", rope_theta=100.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=16)
@@ -166,16 +171,89 @@ TINY = {
 }
 
 
+def longrope(pairs, **more):
+    return dict(rope_type="longrope", rope_theta=100.0, short_factor=[1.0 + 0.25 * i for i in range(pairs)],
+                long_factor=[1.5 + 0.5 * i for i in range(pairs)], **more)
+
+
+# Thresholds lie below the length of TINY_IDS, so that every option has an effect.
+TINY.update({
+    "rope_dynamic": (LlamaConfig, dict(head_dim=8, max_position_embeddings=8,
+                                       rope_parameters=dict(rope_type="dynamic", rope_theta=100.0, factor=2.5))),
+    "rope_yarn": (LlamaConfig, dict(head_dim=16, rope_parameters=dict(
+        rope_type="yarn", rope_theta=100.0, factor=4.0, original_max_position_embeddings=16, beta_fast=3.0, beta_slow=0.2))),
+    "rope_yarn_scaled": (LlamaConfig, dict(head_dim=16, rope_parameters=dict(
+        rope_type="yarn", rope_theta=100.0, factor=4.0, original_max_position_embeddings=16, beta_fast=2.0, beta_slow=0.1,
+        mscale=1.0, mscale_all_dim=0.5, truncate=False))),
+    "rope_yarn_factor": (LlamaConfig, dict(head_dim=16, rope_parameters=dict(
+        rope_type="yarn", rope_theta=100.0, factor=4.0, original_max_position_embeddings=200, attention_factor=0.8))),
+    "rope_longrope": (LlamaConfig, dict(head_dim=8, rope_parameters=longrope(4, original_max_position_embeddings=8))),
+    "mistral": (MistralConfig, dict(sliding_window=4)),
+    "qwen2_window": (Qwen2Config, dict(use_sliding_window=True, sliding_window=3, max_window_layers=1)),
+    "qwen2_layer_types": (Qwen2Config, dict(use_sliding_window=True, sliding_window=5,
+                                            layer_types=["sliding_attention", "full_attention"])),
+    "qwen3": (Qwen3Config, dict(head_dim=8)),
+    "qwen3_window": (Qwen3Config, dict(head_dim=6, attention_bias=True, use_sliding_window=True, sliding_window=4,
+                                       max_window_layers=0)),
+    "phi3": (Phi3Config, dict(num_attention_heads=2, num_key_value_heads=1, pad_token_id=None, sliding_window=6,
+                              original_max_position_embeddings=8,
+                              rope_parameters=longrope(2, partial_rotary_factor=0.5))),
+    "phi3_plain": (Phi3Config, dict(num_attention_heads=2, num_key_value_heads=1, pad_token_id=None,
+                                    original_max_position_embeddings=64)),
+    "gemma2": (Gemma2Config, dict(head_dim=8, pad_token_id=None, sliding_window=4, query_pre_attn_scalar=12,
+                                  attn_logit_softcapping=1.5, final_logit_softcapping=2.5, tie_word_embeddings=True)),
+    "gemma2_uncapped": (Gemma2Config, dict(head_dim=8, pad_token_id=None, sliding_window=4, query_pre_attn_scalar=12,
+                                           attn_logit_softcapping=None, final_logit_softcapping=None, attention_bias=True)),
+})
+# As transformers 4 saved them; other keys say which layers have the window.
+WITHOUT_LAYER_TYPES = {"qwen2_window", "gemma2"}
+MODELS = {LlamaConfig: LlamaForCausalLM, Qwen2Config: Qwen2ForCausalLM, MistralConfig: MistralForCausalLM,
+          Qwen3Config: Qwen3ForCausalLM, Phi3Config: Phi3ForCausalLM, Gemma2Config: Gemma2ForCausalLM}
+
+
+@contextlib.contextmanager
+def exact(dtype):
+    """While it lasts, models of f64 compute in f64 throughout: transformers asks for f32 by name in softmax, norms and rotary
+    tables, and gets f64."""
+    if dtype != torch.float64:
+        yield
+        return
+    saved = (torch.float32, torch.float, torch.Tensor.float)
+    torch.float32 = torch.float = torch.float64
+    torch.Tensor.float = torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.float32, torch.float, torch.Tensor.float = saved
+
+
 def tiny_model(config_class, changes, seed):
     torch.manual_seed(seed)
     config = config_class(**dict(copy.deepcopy(BASE), **copy.deepcopy(changes)))
     config._attn_implementation = "eager"
-    model_class = Qwen2ForCausalLM if config_class is Qwen2Config else LlamaForCausalLM
-    model = model_class(config)
+    model = MODELS[config_class](config)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.15)  # norms and biases away from their neutral values
     return model
+
+
+def twin_of(model, dtype):
+    """A copy in another type, with rotary tables of that type."""
+    twin = copy.deepcopy(model).to(dtype)
+    twin.model.rotary_emb = type(twin.model.rotary_emb)(twin.config)
+    return twin
+
+
+def split(name, value, config):
+    """What Inlaid calls the parts of phi3's fused matrices."""
+    if "qkv_proj" in name:
+        size = config.hidden_size // config.num_attention_heads
+        rows = [config.num_attention_heads * size, config.num_key_value_heads * size, config.num_key_value_heads * size]
+        return zip([name.replace("qkv_proj", part) for part in ("q_proj", "k_proj", "v_proj")], value.split(rows))
+    if "gate_up_proj" in name:
+        return zip([name.replace("gate_up_proj", part) for part in ("gate_proj", "up_proj")], value.chunk(2))
+    return [(name, value)]
 
 
 def tiny():
@@ -188,61 +266,105 @@ def tiny():
         # One of the folders is sharded.
         model.save_pretrained(folder, max_shard_size="6KB" if name == "biases" else "5GB")
         (folder / "generation_config.json").unlink(missing_ok=True)
-        errors, out = {}, {}
+        if name in WITHOUT_LAYER_TYPES:
+            description = json.loads((folder / "config.json").read_text())
+            del description["layer_types"]
+            (folder / "config.json").write_text(json.dumps(description, indent=2, sort_keys=True) + "\n")
+        out = {}
         for dtype in (torch.float64, torch.float32):
-            twin = copy.deepcopy(model).to(dtype)
-            loss, logits = loss_of(twin, ids)
-            loss.backward()
-            values = {"logits": logits[0].detach()}
-            values.update({"gradient/" + n: p.grad for n, p in twin.named_parameters()})
+            with exact(dtype):
+                twin = twin_of(model, dtype)
+                loss, logits = loss_of(twin, ids)
+                loss.backward()
+                values = {"loss": loss.detach().reshape(1), "logits": logits[0].detach()}
+                for n, p in twin.named_parameters():
+                    values.update({"gradient/" + part: g for part, g in split(n, p.grad, twin.config)})
+                # A text of its own, short enough for the thresholds.
+                short = twin_of(model, dtype)(input_ids=ids[:, :SHORT], use_cache=False).logits
+                values["short_logits"] = short[0].detach()
             for key, value in values.items():
                 if dtype == torch.float64:
                     out[key] = value.clone()
                 else:
-                    errors[key] = relative(value, out[key])
+                    out["f32_error/" + key] = torch.tensor([relative(value, out[key])], dtype=torch.float64)
         save_file({k: v.contiguous() for k, v in out.items()}, folder / "golden.safetensors",
-                  metadata=dict(VERSIONS, ids=json.dumps(TINY_IDS), f32_error=json.dumps(errors)))
+                  metadata=dict(VERSIONS, ids=json.dumps(TINY_IDS)))
 
 
+# For every attribute of a configuration class, another value. None: the weights would no longer fit, or nothing but weights and
+# text is named by it.
 FLIPS = dict(
     vocab_size=None, hidden_size=None, intermediate_size=None, num_hidden_layers=None, num_attention_heads=None,
-    num_key_value_heads=None, head_dim=None, hidden_act="relu", max_position_embeddings=32, initializer_range=0.5,
-    rms_norm_eps=1e-2, use_cache=False, pad_token_id=3, bos_token_id=4, eos_token_id=[5, 6], pretraining_tp=2,
-    tie_word_embeddings=None, rope_parameters=dict(rope_type="default", rope_theta=50.0), attention_bias=None,
-    attention_dropout=0.5, mlp_bias=None)
-MORE_FLIPS = [
-    ("hidden_act", "gelu_pytorch_tanh"), ("hidden_act", "quick_gelu"),
-    ("rope_parameters", dict(rope_type="dynamic", rope_theta=100.0, factor=2.0)),
-    ("rope_parameters", dict(rope_type="yarn", rope_theta=100.0, factor=2.0, original_max_position_embeddings=8)),
-    ("rope_parameters", dict(rope_type="linear", rope_theta=100.0, factor=2.0)),
-]
+    num_key_value_heads=None, head_dim=None, hidden_act="relu", hidden_activation="relu", max_position_embeddings=32,
+    initializer_range=0.5, rms_norm_eps=1e-2, use_cache=False, pad_token_id=3, bos_token_id=4, eos_token_id=[5, 6],
+    pretraining_tp=2, tie_word_embeddings=None, rope_parameters=dict(rope_type="default", rope_theta=50.0), attention_bias=None,
+    attention_dropout=0.5, resid_pdrop=0.5, embd_pdrop=0.5, mlp_bias=None, use_sliding_window=True, sliding_window=2,
+    max_window_layers=0, layer_types=["full_attention", "sliding_attention"], original_max_position_embeddings=9,
+    query_pre_attn_scalar=20, attn_logit_softcapping=0.7, final_logit_softcapping=None, use_bidirectional_attention=True)
+# Attributes of every configuration that belong to no architecture.
+COMMON = {"architectures", "model_type", "transformers_version", "dtype", "return_dict", "output_hidden_states", "output_attentions",
+          "id2label", "label2id", "problem_type", "chunk_size_feed_forward", "is_encoder_decoder", "_name_or_path",
+          "_attn_implementation_internal"}
+ROTARY = [("rope_parameters", dict(rope_theta=100.0, **r)) for r in (
+    dict(rope_type="linear", factor=2.0), dict(rope_type="dynamic", factor=2.0),
+    dict(rope_type="yarn", factor=2.0, original_max_position_embeddings=8),
+    dict(rope_type="longrope", short_factor=[1.0, 1.5], long_factor=[2.0, 3.0], original_max_position_embeddings=8, factor=4.0),
+    dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16),
+    dict(rope_type="proportional", factor=4.0), dict(rope_type="default", partial_rotary_factor=0.5))]
+MORE_FLIPS = {
+    "plain": [("hidden_act", "gelu_pytorch_tanh"), ("hidden_act", "quick_gelu"), ("sliding_window", 2),
+              ("partial_rotary_factor", 0.5)] + ROTARY,
+    "mistral": [("sliding_window", None), ("layer_types", ["full_attention", "full_attention"])] + ROTARY[2:4],
+    "qwen2": [("max_window_layers", 1)],
+    "qwen3": ROTARY[:3],
+    "qwen2_window": [("use_sliding_window", False), ("sliding_window", None), ("max_window_layers", 2),
+                     ("layer_types", ["full_attention", "full_attention"])],
+    "phi3_plain": [("rope_parameters", dict(longrope(4), partial_rotary_factor=1.0)),
+                   ("rope_parameters", dict(longrope(4, original_max_position_embeddings=64), rope_type="su")),
+                   ("partial_rotary_factor", 0.5), ("partial_rotary_factor", 0.3)] + ROTARY[:1] + ROTARY[6:],
+    "gemma2": [("hidden_act", "gelu_pytorch_tanh"), ("attn_logit_softcapping", None), ("final_logit_softcapping", 4.0),
+               ("sliding_window", None), ("layer_types", ["sliding_attention", "sliding_attention"])],
+}
+FLIPPED = ["plain", "mistral", "qwen2", "qwen2_window", "qwen3", "phi3_plain", "gemma2"]
+
+
+def flip(folder, config_class, name, value):
+    """The last row of logits of a saved model whose config.json says something else."""
+    weights = load_file(folder / "model.safetensors")
+    description = json.loads((folder / "config.json").read_text())
+    with exact(torch.float64):
+        config = config_class.from_dict(dict(description, **{name: copy.deepcopy(value)}))
+        config._attn_implementation = "eager"
+        twin = MODELS[config_class](config)
+        twin.load_state_dict(weights, strict=False)
+        twin.tie_weights()
+        twin = twin_of(twin, torch.float64).train()
+        torch.manual_seed(1)
+        return twin(input_ids=torch.tensor([TINY_IDS]), use_cache=False).logits[0, -1].tolist()
 
 
 def flips():
-    """What a changed attribute does to the logits of the "plain" model; shapes that would not fit its weights are left out."""
-    ids = torch.tensor([TINY_IDS])
-    model = tiny_model(LlamaConfig, {}, 0)
+    """What a changed attribute does to the logits; changes of shape, which would not fit the weights, are left out."""
     cases = []
-    names = set(LlamaConfig().to_dict()) & set(FLIPS) | {"attention_dropout", "mlp_bias"}
-    for name, value in [(n, FLIPS[n]) for n in sorted(names) if FLIPS[n] is not None] + MORE_FLIPS:
-        config = copy.deepcopy(model.config)
-        setattr(config, name, value)
-        case = {"attribute": name, "value": value}
-        try:
-            twin = LlamaForCausalLM(config)
-            twin.load_state_dict(model.state_dict(), strict=False)
-            twin = twin.double().train()
-            torch.manual_seed(1)
-            case["logits"] = twin(input_ids=ids, use_cache=False).logits[0, -1].tolist()
-        except Exception as e:
-            case["error"] = str(e)[:200]
-        cases.append(case)
-    (HERE / "flips.json").write_text(json.dumps({"versions": VERSIONS, "ids": TINY_IDS, "model": "tiny/plain", "cases": cases},
-                                                indent=1))
+    for model in FLIPPED:
+        config_class, changes = TINY[model]
+        attributes = set(config_class(**dict(copy.deepcopy(BASE), **copy.deepcopy(changes))).to_dict()) - COMMON
+        assert attributes <= set(FLIPS), attributes - set(FLIPS)
+        chosen = [(n, FLIPS[n]) for n in sorted(attributes) if FLIPS[n] is not None]
+        for name, value in chosen + MORE_FLIPS.get(model, []):
+            case = {"model": model, "attribute": name, "value": value}
+            try:
+                case["logits"] = flip(HERE / "tiny" / model, config_class, name, value)
+            except Exception as e:
+                case["error"] = str(e)[:200]
+            cases.append(case)
+    text = ",\n".join(json.dumps(case) for case in cases)
+    (HERE / "flips.json").write_text(json.dumps({"versions": VERSIONS, "ids": TINY_IDS})[:-1] + ', "cases": [\n' + text + "\n]}\n")
 
 
 if __name__ == "__main__":
     torch.set_num_threads(2)
     tiny()
     flips()
-    smollm2(sys.argv[1])
+    if len(sys.argv) > 1:
+        smollm2(sys.argv[1])
