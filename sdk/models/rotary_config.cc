@@ -199,7 +199,9 @@ RotaryConfig RotaryConfig::parse(const Json& config, std::string_view what, cons
   rotary.theta = scaling.positive("rope_theta", rotary.theta);
   rotary.partial = scaling.positive("partial_rotary_factor", rotary.partial);
   if (rotary.partial != 1.0 && !phi3) {
-    refuse(what, "partial_rotary_factor", rotary.partial, "phi3 alone rotates a part of a head; use 1");
+    const bool inside = scaling.optional("partial_rotary_factor") != nullptr;
+    refuse(inside ? scaling.where() : std::string(what), "partial_rotary_factor", rotary.partial,
+           "phi3 alone rotates a part of a head; use 1");
   }
   const int64_t width = rotary.partial <= 1.0 ? rotary.channels(head_size) : 0;
   if (width < 2 || width % 2 != 0) {
