@@ -5,6 +5,7 @@
 #include "sdk/base/testing/memory_file_system.h"
 #include "sdk/formats/gguf_config.h"
 #include "sdk/formats/gguf_file.h"
+#include "sdk/formats/gguf_types.h"
 #include "sdk/formats/llama_names.h"
 #include "sdk/formats/testing.h"
 
@@ -49,7 +50,7 @@ TEST(GgufModel, ConfigurationRoundTrip) {
 TEST(GgufModel, StoredTypesAndRowOrder) {
   MemoryFileSystem fs;
   const ModelFiles model = tiny_model();
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0}) {
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q5_0}) {
     const ModelFiles read = written_and_read(fs, model, dtype);
     const auto& tensors = read.weights->tensors();
     const std::string q = "model.layers.0.self_attn.q_proj.weight", norm = "model.norm.weight";
