@@ -20,13 +20,22 @@
 
 namespace inlaid::kernels {
 
-enum class DType : int32_t { f64, f32, bf16, f16, i64, i32, u8, q4_0, q4_1, q8_0 };
+enum class DType : int32_t {
+  f64, f32, bf16, f16, i64, i32, u8, q4_0, q4_1, q8_0,
+  q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k,
+};
+constexpr int kDTypes = 17;
 
 // Block-quantised types hold `block` values of the last dimension in `bytes` bytes; plain types have block 1.
 //   q4_0: f16 d, 16 bytes of nibbles: value j = d * (low nibble of byte j - 8), j + 16 from the high nibble.  18 bytes
 //   q4_1: f16 d, f16 m, 16 bytes of nibbles: value = d * q + m, same nibble order.                            20 bytes
 //   q8_0: f16 d, 32 x int8: value = d * q.                                                                    34 bytes
-// (format: ggml; product and sum are two f32 roundings)
+//   q5_0: f16 d, 32 fifth bits, nibbles as in q4_0: value = d * (q - 16).                                     22 bytes
+//   q5_1: f16 d, f16 m, 32 fifth bits, nibbles: value = d * q + m.                                            24 bytes
+// K-quants are blocks of 256 with small integer scales for groups inside; layouts in storage/super_block.h:
+//   q2_k, q4_k, q5_k: value = (d * s) * q - (dmin * m)      16 groups of 16, 8 of 32, 8 of 32      84, 144, 176 bytes
+//   q3_k, q6_k:       value = (d * s) * q                   16 groups of 16                            110, 210 bytes
+// (format: ggml; each product and sum is one f32 rounding)
 struct DTypeInfo {
   const char* name;
   int32_t block;
@@ -37,6 +46,8 @@ const DTypeInfo& dtype_info(DType type);
 int64_t dtype_bytes(DType type, int64_t count);
 // True for types in which a frozen weight may be held.
 bool storage_type(DType type);
+// True for storage types that can also be written; the others are only read from files.
+bool encoded_type(DType type);
 
 constexpr int kMaxRank = 8;
 
@@ -254,7 +265,8 @@ struct AdamWArgs {
 };
 
 // dst = src converted, both [rows, columns] or flat, equal shapes. From any storage type to f32/f64 exactly as the format
-// says; from f32 to bf16 and f16 (round to nearest even; NaN stays NaN) and to q8_0, q4_0, q4_1 with ggml's reference rounding.
+// says; from f32 to bf16 and f16 (round to nearest even; NaN stays NaN) and, where encoded_type() is true, to blocks with
+// ggml's reference rounding.
 struct ConvertArgs {
   TensorView src, dst;
 };

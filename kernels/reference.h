@@ -32,7 +32,7 @@ inline double weight_at(const TensorView& view, int64_t row, int64_t column) {
   const int64_t index = (view.rank > 1 ? row * view.stride[view.rank - 2] : 0) + column;
   if (view.dtype == DType::f64) return static_cast<const double*>(view.data)[index];
   const DTypeInfo& info = dtype_info(view.dtype);
-  float block[32];
+  float block[256];
   const std::byte* src = static_cast<const std::byte*>(view.data) + index / info.block * info.bytes;
   portable::to_f32(view.dtype, src, info.block, block);
   return block[index % info.block];

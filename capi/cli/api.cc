@@ -1,6 +1,9 @@
 #include "api.h"
 
+#include <inlaid_plugin.h>
+
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -54,8 +57,14 @@ int64_t parse_bytes(const std::string &text) {
 }
 
 Runtime make_runtime(int threads, const std::string &memory_limit) {
+  inlaid_log_sink warnings = INLAID_LOG_SINK_INIT;
+  warnings.min_level = INLAID_LOG_WARNING;
+  warnings.write = [](void *, int32_t, const char *component, const char *utf8, uint64_t size) {
+    std::fprintf(stderr, "inlaid: %s: %.*s\n", component, static_cast<int>(size), utf8);
+  };
   inlaid_runtime_options options = INLAID_RUNTIME_OPTIONS_INIT;
   options.cpu_threads = threads;
+  options.log_sink = &warnings;
   nlohmann::json settings = nlohmann::json::object();
   if (!memory_limit.empty()) settings["memory_limit"] = parse_bytes(memory_limit);
   const std::string text = settings.dump();

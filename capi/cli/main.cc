@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
   command->add_option("--format", export_options.format, "peft, huggingface or gguf")
       ->required()
       ->check(CLI::IsMember({"peft", "huggingface", "gguf"}));
-  command->add_option("--dtype", export_options.dtype, "f32, bf16, f16, and q8_0 for gguf");
+  command->add_option("--dtype", export_options.dtype, "f32, bf16, f16; for gguf also q8_0, q4_0, q4_k");
   command->add_option("--to", export_options.to, "where to (default: adapter, model or model.gguf in the output folder)");
   command->callback([&] { result = export_result(common, export_options); });
 

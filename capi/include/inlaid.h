@@ -243,8 +243,10 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_result_open(inlaid_runtime *rt, c
                                                            inlaid_comm *comm_or_null, inlaid_model **out_model,
                                                            inlaid_adapter **out_adapter) INLAID_NOEXCEPT;
 /* Writes the model, with the adapter merged into it if one is given. json: {"format": "huggingface" | "gguf",
- * "dtype": "f32" | "bf16" | "f16" (GGUF also "q8_0")}; defaults huggingface and f32. ALREADY_EXISTS. Written under a temporary
- * name, then renamed. */
+ * "dtype": "f32" | "bf16" | "f16", for GGUF also "q8_0" | "q4_0" | "q4_k"}; defaults huggingface and f32. In a GGUF vectors stay
+ * f32, and with q4_k matrices whose rows are no multiple of 256 are q5_0 (of 32: f16), which a warning of the log counts.
+ * INVALID_ARGUMENT naming the tensor whose rows are no multiple of 32, as q8_0 and q4_0 need. ALREADY_EXISTS. Written under a
+ * temporary name, then renamed. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_model_export(inlaid_model *m, inlaid_adapter *adapter_or_null,
                                                             const char *path, const char *json) INLAID_NOEXCEPT;
 /* JSON (new): configuration, parameter counts, tensor table (name, dtype, shape). */

@@ -1,11 +1,13 @@
 #include "sdk/models/model.h"
 
 #include <algorithm>
+#include <span>
 
 #include "capi/include/inlaid.h"
 #include "capi/src/dlpack.h"
 #include "capi/src/guard.h"
 #include "capi/src/handles.h"
+#include "sdk/formats/gguf_types.h"
 
 using namespace inlaid;
 using namespace inlaid::capi;
@@ -42,9 +44,21 @@ struct ExportOptions {
   DType dtype = DType::f32;
 };
 
+// The type that a format may hold, by name; the message lists those that it may.
+DType export_dtype(const std::string &name, const std::string &format, std::span<const DType> types, const std::string &what) {
+  std::string known;
+  for (const DType type : types) {
+    if (name == dtype_name(type)) return type;
+    known += (known.empty() ? "" : ", ") + std::string(dtype_name(type));
+  }
+  fail(Code::kInvalidArgument, what, ": dtype '", name, "' cannot be exported as ", format, "; ", known, " can");
+}
+
 ExportOptions parse_export_options(const char *text) {
+  static constexpr DType kPlain[] = {DType::f32, DType::bf16, DType::f16};
   ExportOptions options;
   const std::string what = "json";
+  std::string dtype = "f32";
   const Json json = text == nullptr ? Json::object() : parse_json(text, what);
   if (!json.is_object()) fail(Code::kInvalidArgument, what, " must be an object");
   for (const auto &[key, value] : json.items()) {
@@ -52,24 +66,16 @@ ExportOptions parse_export_options(const char *text) {
     if (key == "format") {
       options.format = string_at(json, key, what);
     } else if (key == "dtype") {
-      options.dtype = parse_dtype(string_at(json, key, what));
+      dtype = string_at(json, key, what);
     } else {
       fail(Code::kInvalidArgument, what, ": unknown key '", key, "'; there are format and dtype");
     }
   }
-  const DType d = options.dtype;
-  const bool plain = d == DType::f32 || d == DType::bf16 || d == DType::f16;
-  if (options.format == "huggingface") {
-    if (!plain) {
-      fail(Code::kInvalidArgument, what, ": dtype ", dtype_name(d), " cannot be exported as huggingface; f32, bf16, f16 can");
-    }
-  } else if (options.format == "gguf") {
-    if (!plain && d != DType::q8_0) {
-      fail(Code::kInvalidArgument, what, ": dtype ", dtype_name(d), " cannot be exported as gguf; f32, bf16, f16, q8_0 can");
-    }
-  } else {
+  if (options.format != "huggingface" && options.format != "gguf") {
     fail(Code::kInvalidArgument, what, ": format '", options.format, "' is none of huggingface, gguf");
   }
+  const bool gguf = options.format == "gguf";
+  options.dtype = export_dtype(dtype, options.format, gguf ? formats::gguf_export_types() : std::span<const DType>(kPlain), what);
   return options;
 }
 

@@ -30,7 +30,7 @@ namespace inlaid::kernels {
 
 struct GemmLevel {
   const GemmMicroKernels& micro;
-  DecodeRow decode;
+  DecodePart decode;
 };
 
 size_t blocked_gemm_workspace(const GemmArgs& args, int32_t threads, const GemmLevel& level);

@@ -22,7 +22,7 @@ constexpr int64_t round_up(int64_t a, int64_t b) {
 // Blocks of k, and chunks of A: a function of the shape only.
 struct Blocking {
   static constexpr int64_t kMaxDepth = 384;         // bounds a panel, and the length of a chain of roundings
-  static constexpr int64_t kDepthUnit = 32;         // a block of k begins at a block of a quantised type
+  static constexpr int64_t kDepthUnit = 32;         // a block of k begins where decoding of any type can begin
   static constexpr int64_t kChunkFloats = 2 << 20;  // of A: 8 MiB
   static constexpr int64_t kChunkRows = 1024;       // preferred: pays for packing B again for the next chunk
 

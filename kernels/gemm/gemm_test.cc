@@ -64,7 +64,11 @@ struct Operands {
     std::vector<float> b_values;
     fill(b_values, b_rows * b_stride);
     b.resize(static_cast<size_t>(dtype_bytes(p.type, b_rows * b_stride)));
-    from_f32(p.type, b_values.data(), b_rows * b_stride, b.data());
+    if (encoded_type(p.type)) {
+      from_f32(p.type, b_values.data(), b_rows * b_stride, b.data());
+    } else {
+      for (char& byte : b) byte = static_cast<char>(rng() & 0x33);  // no scale is infinite
+    }
     fill(bias, p.n);
     fill(c, p.m * (p.n + p.gap));
     for (int64_t i = 0; i < p.m; ++i) {
@@ -176,11 +180,11 @@ void check_against_reference(const Problem& p) {
 TEST(Gemm, AgreesWithTheReference) {
   const int64_t sizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  11, 13, 15, 16, 17,
                            23, 31, 32, 33, 37, 47, 48, 49, 53, 59, 64, 67, 70};
-  const DType types[] = {DType::f32,  DType::f32,  DType::bf16, DType::f16,
-                         DType::q4_0, DType::q4_1, DType::q8_0};
+  const DType types[] = {DType::f32,  DType::bf16, DType::f16,  DType::q4_0, DType::q4_1, DType::q8_0, DType::q5_0,
+                         DType::q5_1, DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k};
   std::mt19937 rng(3);
   const auto pick = [&](const auto& list) { return list[rng() % std::size(list)]; };
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 780; ++i) {
     Problem p{pick(sizes), pick(sizes), pick(sizes)};
     p.transpose_a = i & 1;
     p.transpose_b = i & 2;
@@ -188,7 +192,7 @@ TEST(Gemm, AgreesWithTheReference) {
     p.bias = i & 8;
     p.alpha = i % 3 == 0 ? -0.5 : 1.0;
     p.gap = i % 5 < 2 ? 0 : i % 5;
-    p.type = types[i % 7];
+    p.type = types[i % 13];
     const int64_t block = dtype_info(p.type).block;
     int64_t& stored = p.transpose_b ? p.k : p.n;
     stored = (stored + block - 1) / block * block;
@@ -213,6 +217,10 @@ TEST(Gemm, AgreesWithTheReferenceWhenCut) {
   }
   check_against_reference({.m = 65, .n = 96, .k = 800, .transpose_b = true, .type = DType::q4_1});
   check_against_reference({.m = 65, .n = 160, .k = 801, .type = DType::q8_0});
+  // Blocks of 256 across the cuts, which are at multiples of 32.
+  check_against_reference({.m = 65, .n = 96, .k = 1024, .transpose_b = true, .type = DType::q4_k});
+  check_against_reference({.m = 65, .n = 512, .k = 801, .type = DType::q3_k});
+  check_against_reference({.m = 3, .n = 40, .k = 2048, .transpose_b = true, .type = DType::q6_k});
 }
 
 TEST(Gemm, EmptyShapes) {
@@ -233,6 +241,7 @@ TEST(Gemm, SameBitsForAnyNumberOfThreads) {
   for (const Problem& p : {Problem{.m = 301, .n = 500, .k = 401, .transpose_b = true},
                            Problem{.m = 301, .n = 77, .k = 900, .transpose_a = true, .accumulate = true},
                            Problem{.m = 1, .n = 700, .k = 576, .transpose_b = true, .type = DType::q4_1},
+                           Problem{.m = 1, .n = 700, .k = 768, .transpose_b = true, .type = DType::q5_k},
                            Problem{.m = 513, .n = 64, .k = 100, .type = DType::q8_0}}) {
     const Operands o(p);
     for (const Level& level : levels()) {
@@ -274,8 +283,8 @@ TEST(Gemm, SameBitsForAnyNumberOfRows) {
 
 // Transposition and storage change how operands are read, never the result.
 TEST(Gemm, SameBitsForAnyLayoutOfTheOperands) {
-  for (DType type : {DType::f32, DType::bf16, DType::q4_1}) {
-    const Problem p{.m = 61, .n = 96, .k = 416, .transpose_b = true, .type = type};
+  for (DType type : {DType::f32, DType::bf16, DType::q4_1, DType::q2_k, DType::q4_k}) {
+    const Problem p{.m = 61, .n = 96, .k = dtype_info(type).block > 32 ? 1024 : 416, .transpose_b = true, .type = type};
     const Operands o(p);
     std::vector<float> b(static_cast<size_t>(p.n * p.k)), b_transposed(b.size()), a_transposed(o.a.size());
     portable::to_f32(type, o.b.data(), p.n * p.k, b.data());

@@ -6,7 +6,7 @@ namespace inlaid::kernels {
 namespace {
 
 constexpr int64_t kGroup = 8;        // rows decoded together before they are transposed
-constexpr int64_t kWidestRow = 256;  // tile_columns plus a partial block on either side
+constexpr int64_t kWidestRow = 256;  // tile_columns plus a part of a unit on either side
 constexpr int64_t kCacheLine = 64;
 
 }  // namespace
@@ -30,12 +30,12 @@ void StoredPanels::pack_transposed(int64_t j0, int32_t columns, int64_t k0, int6
   for (int64_t i = 0; i < micro_.tile_columns; i += kGroup) {
     const auto rows = static_cast<int32_t>(std::clamp<int64_t>(columns - i, 0, kGroup));
     if (b_.dtype == DType::f32) {
-      const auto* src = reinterpret_cast<const float*>(at(j0 + i, k0));
+      const float* src = plain_at(j0 + i, k0);
       micro_.pack_transposed(src, b_.stride[0], rows, depth, dst + i, src + kGroup * b_.stride[0]);
       continue;
     }
     prefetch_rows(j0 + i + kGroup, j0 + i + 2 * kGroup, k0, depth);
-    for (int64_t r = 0; r < rows; ++r) decode_(b_.dtype, at(j0 + i + r, k0), depth, scratch + r * depth);
+    for (int64_t r = 0; r < rows; ++r) decode_(b_.dtype, row(j0 + i + r), k0, depth, scratch + r * depth);
     micro_.pack_transposed(scratch, depth, rows, depth, dst + i, nullptr);
   }
 }
@@ -43,14 +43,14 @@ void StoredPanels::pack_transposed(int64_t j0, int32_t columns, int64_t k0, int6
 void StoredPanels::pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst,
                                 float* scratch) const {
   if (b_.dtype == DType::f32) {
-    micro_.pack_columns(reinterpret_cast<const float*>(at(k0, j0)), b_.stride[0], columns, depth, dst);
+    micro_.pack_columns(plain_at(k0, j0), b_.stride[0], columns, depth, dst);
     return;
   }
-  // A panel may begin or end inside a block: decode the blocks that it touches.
-  const int64_t begin = j0 / block_ * block_;
-  const int64_t count = (j0 + columns + block_ - 1) / block_ * block_ - begin;
+  // A panel may begin or end inside a unit: decode the units that it touches.
+  const int64_t begin = j0 / unit_ * unit_;
+  const int64_t count = (j0 + columns + unit_ - 1) / unit_ * unit_ - begin;
   for (int64_t k = 0; k < depth; ++k) {
-    decode_(b_.dtype, at(k0 + k, begin), count, scratch);
+    decode_(b_.dtype, row(k0 + k), begin, count, scratch);
     micro_.pack_columns(scratch + (j0 - begin), 0, columns, 1, dst + k * micro_.tile_columns);
   }
 }
@@ -58,22 +58,22 @@ void StoredPanels::pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t
 void StoredPanels::rows(int64_t j0, int32_t columns, int64_t k0, float* scratch, GemmTile& tile) const {
   tile.ahead = b_.dtype == DType::f32;
   if (tile.ahead) {
-    tile.b = reinterpret_cast<const float*>(at(j0, k0));
+    tile.b = plain_at(j0, k0);
     tile.b_step = b_.stride[0];
     return;
   }
   prefetch_rows(j0 + kStreamColumns, j0 + 2 * kStreamColumns, k0, tile.depth);
   for (int64_t r = 0; r < columns; ++r)
-    decode_(b_.dtype, at(j0 + r, k0), tile.depth, scratch + r * tile.depth);
+    decode_(b_.dtype, row(j0 + r), k0, tile.depth, scratch + r * tile.depth);
   tile.b = scratch;
   tile.b_step = tile.depth;
 }
 
-void StoredPanels::prefetch_rows(int64_t row, int64_t row_end, int64_t column, int64_t columns) const {
+void StoredPanels::prefetch_rows(int64_t begin, int64_t end, int64_t column, int64_t columns) const {
   const int64_t first = column / block_, last = (column + columns + block_ - 1) / block_;
   const int64_t bytes = (last - first) * block_bytes_;
-  const std::byte* p = at(row, first * block_);
-  for (; row < row_end; ++row, p += pitch_) {
+  const std::byte* p = row(begin) + first * block_bytes_;
+  for (; begin < end; ++begin, p += pitch_) {
     for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(p + i, 0, 2);
   }
 }
@@ -89,7 +89,7 @@ void StoredPanels::prefetch(int64_t j0, int64_t columns, int64_t k0, int64_t dep
 
 const float* StoredPanels::plain(int64_t j0, int64_t k0) const {
   if (transposed_ || b_.dtype != DType::f32) return nullptr;
-  return reinterpret_cast<const float*>(at(k0, j0));
+  return plain_at(k0, j0);
 }
 
 }  // namespace inlaid::kernels

@@ -10,11 +10,12 @@ namespace inlaid::kernels {
 
 class StoredPanels {
  public:
-  StoredPanels(const GemmArgs& args, const GemmMicroKernels& micro, DecodeRow decode)
+  StoredPanels(const GemmArgs& args, const GemmMicroKernels& micro, DecodePart decode)
       : b_(args.b),
         transposed_(args.transpose_b),
         micro_(micro),
         decode_(decode),
+        unit_(decode_unit(b_.dtype)),
         block_(dtype_info(b_.dtype).block),
         block_bytes_(dtype_info(b_.dtype).bytes),
         pitch_(dtype_bytes(b_.dtype, b_.stride[0])) {}
@@ -40,17 +41,19 @@ class StoredPanels {
   void pack_transposed(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst,
                        float* scratch) const;
   void pack_columns(int64_t j0, int32_t columns, int64_t k0, int64_t depth, float* dst, float* scratch) const;
-  // Asks for columns of rows [row, row_end) of B; rows need not exist.
-  void prefetch_rows(int64_t row, int64_t row_end, int64_t column, int64_t columns) const;
-  // Address of B[row, column], column a multiple of the block.
-  const std::byte* at(int64_t row, int64_t column) const {
-    return b_.as<const std::byte>() + row * pitch_ + column / block_ * block_bytes_;
+  // Asks for columns of rows [begin, end) of B; rows need not exist.
+  void prefetch_rows(int64_t begin, int64_t end, int64_t column, int64_t columns) const;
+  const std::byte* row(int64_t index) const { return b_.as<const std::byte>() + index * pitch_; }
+  // Address of B[index, column] of a B in f32.
+  const float* plain_at(int64_t index, int64_t column) const {
+    return reinterpret_cast<const float*>(row(index)) + column;
   }
 
   const TensorView& b_;
   bool transposed_;
   const GemmMicroKernels& micro_;
-  DecodeRow decode_;
+  DecodePart decode_;
+  int64_t unit_;  // columns at which decoding may begin and end
   int64_t block_, block_bytes_;
   int64_t pitch_;  // bytes from one row to the next
 };

@@ -12,6 +12,12 @@ uint16_t load16(const uint8_t* p) {
   return v;
 }
 
+uint32_t load32(const uint8_t* p) {
+  uint32_t v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
 template <float (*widen)(uint16_t)>
 void decode_half(const uint8_t* src, int64_t count, float* dst) {
   for (int64_t i = 0; i < count; ++i) dst[i] = widen(load16(src + 2 * i));
@@ -45,6 +51,37 @@ void decode_q8_0(const uint8_t* src, int64_t count, float* dst) {
   }
 }
 
+// The fifth bits of values j and j + 16, on top of their nibbles.
+int five_low(uint32_t high, const uint8_t* q, int j) {
+  return (q[j] & 15) | static_cast<int>((high >> j & 1) << 4);
+}
+int five_high(uint32_t high, const uint8_t* q, int j) {
+  return q[j] >> 4 | static_cast<int>((high >> (j + 16) & 1) << 4);
+}
+
+void decode_q5_0(const uint8_t* src, int64_t count, float* dst) {
+  for (; count > 0; count -= 32, src += 22, dst += 32) {
+    const float d = f16_to_f32(load16(src));
+    const uint32_t high = load32(src + 2);
+    for (int j = 0; j < 16; ++j) {
+      dst[j] = d * static_cast<float>(five_low(high, src + 6, j) - 16);
+      dst[j + 16] = d * static_cast<float>(five_high(high, src + 6, j) - 16);
+    }
+  }
+}
+
+void decode_q5_1(const uint8_t* src, int64_t count, float* dst) {
+  for (; count > 0; count -= 32, src += 24, dst += 32) {
+    const float d = f16_to_f32(load16(src));
+    const float m = f16_to_f32(load16(src + 2));
+    const uint32_t high = load32(src + 4);
+    for (int j = 0; j < 16; ++j) {
+      dst[j] = d * static_cast<float>(five_low(high, src + 8, j)) + m;
+      dst[j + 16] = d * static_cast<float>(five_high(high, src + 8, j)) + m;
+    }
+  }
+}
+
 }  // namespace
 
 void to_f32(DType type, const void* src, int64_t count, float* dst) {
@@ -67,6 +104,19 @@ void to_f32(DType type, const void* src, int64_t count, float* dst) {
       break;
     case DType::q8_0:
       decode_q8_0(bytes, count, dst);
+      break;
+    case DType::q5_0:
+      decode_q5_0(bytes, count, dst);
+      break;
+    case DType::q5_1:
+      decode_q5_1(bytes, count, dst);
+      break;
+    case DType::q2_k:
+    case DType::q3_k:
+    case DType::q4_k:
+    case DType::q5_k:
+    case DType::q6_k:
+      to_f32_part(type, src, 0, count, dst);
       break;
     default:
       break;  // no storage type

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/storage/encode_q4_k.h"
 #include "kernels/storage/half.h"
 #include "kernels/storage/storage.h"
 
@@ -13,10 +14,13 @@ void store16(uint8_t* p, uint16_t v) {
   std::memcpy(p, &v, sizeof v);
 }
 
-// Truncation to 0 .. 15; a NaN gives 0, so that no conversion is undefined.
-uint8_t nibble(float x) {
+// Truncation to 0 .. most; a NaN gives 0, so that no conversion is undefined.
+uint8_t truncated(float x, float most) {
   if (!(x > 0)) return 0;
-  return static_cast<uint8_t>(std::min(x, 15.0f));
+  return static_cast<uint8_t>(std::min(x, most));
+}
+uint8_t nibble(float x) {
+  return truncated(x, 15.0f);
 }
 
 int8_t rounded_byte(float x) {
@@ -36,15 +40,17 @@ float inverse(float d) {
   return d != 0 ? 1.0f / d : 0.0f;
 }
 
-void encode_q4_0(const float* x, uint8_t* out) {
-  float largest = 0, amax = 0;
+// The value of largest magnitude, the first of several.
+float largest(const float* x) {
+  float value = 0;
   for (int j = 0; j < 32; ++j) {
-    if (std::fabs(x[j]) > amax) {
-      amax = std::fabs(x[j]);
-      largest = x[j];
-    }
+    if (std::fabs(x[j]) > std::fabs(value)) value = x[j];
   }
-  const float d = scale_or_nan(x, largest / -8);
+  return value;
+}
+
+void encode_q4_0(const float* x, uint8_t* out) {
+  const float d = scale_or_nan(x, largest(x) / -8);
   const float id = inverse(d);
   store16(out, f32_to_f16(d));
   for (int j = 0; j < 16; ++j) {
@@ -52,6 +58,20 @@ void encode_q4_0(const float* x, uint8_t* out) {
     const uint8_t high = nibble(x[j + 16] * id + 8.5f);
     out[2 + j] = static_cast<uint8_t>(low | high << 4);
   }
+}
+
+void encode_q5_0(const float* x, uint8_t* out) {
+  const float d = scale_or_nan(x, largest(x) / -16);
+  const float id = inverse(d);
+  store16(out, f32_to_f16(d));
+  uint32_t high_bits = 0;
+  for (int j = 0; j < 16; ++j) {
+    const uint8_t low = truncated(x[j] * id + 16.5f, 31.0f);
+    const uint8_t high = truncated(x[j + 16] * id + 16.5f, 31.0f);
+    out[6 + j] = static_cast<uint8_t>((low & 15) | (high & 15) << 4);
+    high_bits |= uint32_t{low} >> 4 << j | uint32_t{high} >> 4 << (j + 16);
+  }
+  std::memcpy(out + 2, &high_bits, sizeof high_bits);
 }
 
 void encode_q4_1(const float* x, uint8_t* out) {
@@ -81,8 +101,9 @@ void encode_q8_0(const float* x, uint8_t* out) {
 }
 
 template <void (*block)(const float*, uint8_t*)>
-void encode_blocks(const float* src, int64_t count, int64_t bytes, uint8_t* dst) {
-  for (; count > 0; count -= 32, src += 32, dst += bytes) block(src, dst);
+void encode_blocks(DType type, const float* src, int64_t count, uint8_t* dst) {
+  const DTypeInfo& info = dtype_info(type);
+  for (; count > 0; count -= info.block, src += info.block, dst += info.bytes) block(src, dst);
 }
 
 }  // namespace
@@ -100,16 +121,22 @@ void from_f32(DType type, const float* src, int64_t count, void* dst) {
       for (int64_t i = 0; i < count; ++i) store16(bytes + 2 * i, f32_to_f16(src[i]));
       break;
     case DType::q4_0:
-      encode_blocks<encode_q4_0>(src, count, 18, bytes);
+      encode_blocks<encode_q4_0>(type, src, count, bytes);
       break;
     case DType::q4_1:
-      encode_blocks<encode_q4_1>(src, count, 20, bytes);
+      encode_blocks<encode_q4_1>(type, src, count, bytes);
       break;
     case DType::q8_0:
-      encode_blocks<encode_q8_0>(src, count, 34, bytes);
+      encode_blocks<encode_q8_0>(type, src, count, bytes);
+      break;
+    case DType::q5_0:
+      encode_blocks<encode_q5_0>(type, src, count, bytes);
+      break;
+    case DType::q4_k:
+      encode_blocks<encode_q4_k>(type, src, count, bytes);
       break;
     default:
-      break;  // no storage type
+      break;  // not an encoded type
   }
 }
 

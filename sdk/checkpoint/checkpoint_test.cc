@@ -102,6 +102,28 @@ TEST_F(CheckpointTest, EmptyAndLargeTensors) {
   EXPECT_TRUE(verify(fs_, "run/a")["ok"].get<bool>());
 }
 
+TEST_F(CheckpointTest, EveryElementType) {
+  std::vector<std::byte> bytes(2048);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = testing::sample_byte(1, 0, i);
+  std::vector<Record> records;
+  for (int i = 0; i < kernels::kDTypes; ++i) {
+    const auto type = static_cast<DType>(i);
+    records.push_back({std::string("w.") + dtype_name(type), Role::kWeight, type, {256}, bytes.data()});
+  }
+  save(fs_, "run/a", {}, records);
+  EXPECT_TRUE(verify(fs_, "run/a")["ok"].get<bool>());
+  const auto reader = Reader::open(fs_, "run/a");
+  for (const Record& record : records) {
+    std::vector<std::byte> back(static_cast<size_t>(byte_count(record.dtype, record.shape)));
+    reader->read(record.name, Role::kWeight, back);
+    EXPECT_EQ(std::memcmp(back.data(), bytes.data(), back.size()), 0) << record.name;
+  }
+  for (const auto& record : reader->records()) {
+    EXPECT_EQ(record.name, std::string("w.") + dtype_name(record.dtype));
+    EXPECT_EQ(record.shape, Shape{256});
+  }
+}
+
 TEST_F(CheckpointTest, NoTensorsAndNoTexts) {
   save(fs_, "run/a", {}, {});
   const auto reader = Reader::open(fs_, "run/a");

@@ -19,7 +19,9 @@ constexpr TypePair kTypes[] = {
     {DType::f64, v1::DATA_TYPE_F64},   {DType::f32, v1::DATA_TYPE_F32},   {DType::bf16, v1::DATA_TYPE_BF16},
     {DType::f16, v1::DATA_TYPE_F16},   {DType::i64, v1::DATA_TYPE_I64},   {DType::i32, v1::DATA_TYPE_I32},
     {DType::u8, v1::DATA_TYPE_U8},     {DType::q4_0, v1::DATA_TYPE_Q4_0}, {DType::q4_1, v1::DATA_TYPE_Q4_1},
-    {DType::q8_0, v1::DATA_TYPE_Q8_0},
+    {DType::q8_0, v1::DATA_TYPE_Q8_0}, {DType::q5_0, v1::DATA_TYPE_Q5_0}, {DType::q5_1, v1::DATA_TYPE_Q5_1},
+    {DType::q2_k, v1::DATA_TYPE_Q2_K}, {DType::q3_k, v1::DATA_TYPE_Q3_K}, {DType::q4_k, v1::DATA_TYPE_Q4_K},
+    {DType::q5_k, v1::DATA_TYPE_Q5_K}, {DType::q6_k, v1::DATA_TYPE_Q6_K},
 };
 
 std::string numbered(const char* format, uint32_t a, uint32_t b = 0) {

@@ -5,6 +5,8 @@
 # system's library instead (platforms without apt; the system's static library must then be position-independent, and its
 # messages about malformed text go to stderr).
 
+include_guard(GLOBAL)
+
 option(INLAID_SYSTEM_PROTOBUF "Link the system's protobuf-lite instead of building it from source" OFF)
 
 find_program(INLAID_PROTOC protoc REQUIRED)

@@ -18,6 +18,12 @@ float largest(DType type) {
       return 65519.996f;
     case DType::q8_0:
       return 65519.996f * 127.0f;
+    case DType::q4_0:
+      return 65519.996f * 8.0f;
+    case DType::q5_0:
+      return 65519.996f * 16.0f;
+    case DType::q4_k:  // the fitted scale and minimum of a group may go beyond its values
+      return 1e6f;
     case DType::bf16:
       return 3.3961e38f;
     default:

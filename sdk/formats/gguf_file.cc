@@ -4,36 +4,13 @@
 #include <set>
 
 #include "sdk/base/error.h"
+#include "sdk/formats/gguf_types.h"
 
 namespace inlaid::formats {
 namespace {
 
 constexpr uint64_t kMaxAlignment = uint64_t{1} << 20;
 constexpr uint32_t kMaxDimensions = 4;
-
-struct GgmlType {
-  uint32_t id;
-  const char* name;
-  std::optional<DType> dtype;
-};
-constexpr GgmlType kTypes[] = {
-    {0, "F32", DType::f32},    {1, "F16", DType::f16}, {2, "Q4_0", DType::q4_0}, {3, "Q4_1", DType::q4_1},
-    {6, "Q5_0", {}},           {7, "Q5_1", {}},        {8, "Q8_0", DType::q8_0}, {9, "Q8_1", {}},
-    {10, "Q2_K", {}},          {11, "Q3_K", {}},       {12, "Q4_K", {}},         {13, "Q5_K", {}},
-    {14, "Q6_K", {}},          {15, "Q8_K", {}},       {16, "IQ2_XXS", {}},      {17, "IQ2_XS", {}},
-    {18, "IQ3_XXS", {}},       {19, "IQ1_S", {}},      {20, "IQ4_NL", {}},       {21, "IQ3_S", {}},
-    {22, "IQ2_S", {}},         {23, "IQ4_XS", {}},     {24, "I8", {}},           {25, "I16", {}},
-    {26, "I32", {}},           {27, "I64", {}},        {28, "F64", {}},          {29, "IQ1_M", {}},
-    {30, "BF16", DType::bf16}, {34, "TQ1_0", {}},      {35, "TQ2_0", {}},        {39, "MXFP4", {}},
-};
-
-// The name of a ggml type that is known but not supported, or nullptr.
-const char* ggml_name(uint32_t id) {
-  for (const GgmlType& type : kTypes) {
-    if (type.id == id) return type.name;
-  }
-  return nullptr;
-}
 
 [[noreturn]] void refuse_type(const GgufFile& file, const std::string& tensor, uint32_t id) {
   const char* name = ggml_name(id);
@@ -42,7 +19,7 @@ const char* ggml_name(uint32_t id) {
          "; the file is damaged or newer");
   }
   fail(Code::kUnimplemented, file.path(), ": tensor '", tensor, "' has type ", name,
-       ", which is not supported; supported are F32, F16, BF16, Q4_0, Q4_1, Q8_0");
+       ", which is not supported; supported are ", readable_ggml_names());
 }
 
 [[noreturn]] void wrong_type(const GgufFile& file, std::string_view key, const char* wanted,
@@ -56,20 +33,6 @@ const char* ggml_name(uint32_t id) {
 }
 
 }  // namespace
-
-std::optional<DType> dtype_of_ggml(uint32_t id) {
-  for (const GgmlType& type : kTypes) {
-    if (type.id == id) return type.dtype;
-  }
-  return {};
-}
-
-uint32_t ggml_of_dtype(DType dtype) {
-  for (const GgmlType& type : kTypes) {
-    if (type.dtype == dtype) return type.id;
-  }
-  fail(Code::kInvalidArgument, "a GGUF file cannot hold ", dtype_name(dtype), "; use f32, f16, bf16 or q8_0");
-}
 
 GgufFile::GgufFile(FileSystem& fs, const std::string& path) : file_(fs.open(path)) {
   GgufCursor cursor(*file_);

@@ -30,11 +30,6 @@ constexpr uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 constexpr uint32_t kGgufVersion = 3;
 constexpr uint64_t kGgufAlignment = 32;
 
-// The element type of a ggml type id, or nothing for one that is not supported; and the id of a type that can
-// be stored.
-std::optional<DType> dtype_of_ggml(uint32_t id);
-uint32_t ggml_of_dtype(DType type);
-
 struct GgufTensor {
   std::string name;
   DType dtype;

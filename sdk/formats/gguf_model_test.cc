@@ -5,6 +5,7 @@
 #include "sdk/base/testing/memory_file_system.h"
 #include "sdk/formats/gguf_config.h"
 #include "sdk/formats/gguf_file.h"
+#include "sdk/formats/gguf_types.h"
 #include "sdk/formats/llama_names.h"
 #include "sdk/formats/testing.h"
 
@@ -49,7 +50,7 @@ TEST(GgufModel, ConfigurationRoundTrip) {
 TEST(GgufModel, StoredTypesAndRowOrder) {
   MemoryFileSystem fs;
   const ModelFiles model = tiny_model();
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0}) {
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q5_0}) {
     const ModelFiles read = written_and_read(fs, model, dtype);
     const auto& tensors = read.weights->tensors();
     const std::string q = "model.layers.0.self_attn.q_proj.weight", norm = "model.norm.weight";
@@ -181,9 +182,9 @@ TEST(GgufModel, MetadataThatChangesTheComputationIsRefusedByName) {
   refused("llama.attention.head_count", gguf_u32(4), Code::kDataLoss, "heads");
   refused("llama.attention.head_count", gguf_u32(0), Code::kDataLoss, "num_attention_heads");
   refused("llama.attention.head_count_kv", gguf_i32s({1, 2}), Code::kUnimplemented, "layer to layer");
-  refused("tokenizer.ggml.model", gguf_string("t5"), Code::kUnimplemented, "'t5'");
-  refused("tokenizer.ggml.pre", gguf_string("deepseek-llm"), Code::kUnimplemented,
-          "'deepseek-llm' is not supported; supported are gpt-2");
+  refused("tokenizer.ggml.model", gguf_string("rwkv"), Code::kUnimplemented, "'rwkv'");
+  refused("tokenizer.ggml.pre", gguf_string("kimi-k2"), Code::kUnimplemented,
+          "'kimi-k2' is not supported (its files list no merges); give the model's tokenizer.json");
   refused("tokenizer.ggml.bos_token_id", gguf_u32(99), Code::kDataLoss, "99");
   refused("tokenizer.ggml.merges", gguf_strings({"a b", "a  b"}), Code::kDataLoss, "merge 1");
   refused("tokenizer.ggml.merges", gguf_strings({"a c"}), Code::kDataLoss, "merge 0");

@@ -1,3 +1,5 @@
+#include <tuple>
+
 #include "sdk/base/testing/memory_file_system.h"
 #include "sdk/formats/gguf_config.h"
 #include "sdk/formats/gguf_file.h"
@@ -137,8 +139,31 @@ TEST(Gguf, RefusesHostileFiles) {
   refused(table({{"a", {16}, 0, UINT64_MAX - 31}}, 64), Code::kDataLoss, "past the end");
   refused(table({{"a", {16}, 0, 0}, {"b", {16}, 0, 32}}, 128), Code::kDataLoss, "overlap");
   refused(table({{"a", {33}, 8, 0}}, 128), Code::kDataLoss, "multiple of 32");
-  refused(table({{"a", {256}, 12, 0}}, 256), Code::kUnimplemented, "Q4_K");
+  // Blocks of 256: a row that does not divide into them, and data that end inside the last block.
+  const std::tuple<uint32_t, const char*, size_t> blocks[] = {
+      {10, "q2_k", 84}, {11, "q3_k", 110}, {12, "q4_k", 144}, {13, "q5_k", 176}, {14, "q6_k", 210}};
+  for (const auto& [type, name, bytes] : blocks) {
+    refused(table({{"row", {256 + 32, 4}, type, 0}}, 8192), Code::kDataLoss, std::string("held as ") + name);
+    refused(table({{"row", {256 + 32, 4}, type, 0}}, 8192), Code::kDataLoss, "'row'");
+    refused(table({{"cut", {512, 3}, type, 0}}, 6 * bytes - 1), Code::kDataLoss, "'cut'");
+    write_text(fs, kFile, table({{"whole", {512, 3}, type, 0}}, 6 * bytes));
+    EXPECT_STREQ(dtype_name(GgufFile(fs, kFile).tensors()[0].dtype), name);
+  }
+  refused(table({{"a", {33}, 6, 0}}, 128), Code::kDataLoss, "multiple of 32");
+  refused(table({{"a", {32, 2}, 6, 0}}, 43), Code::kDataLoss, "past the end");
+  refused(table({{"a", {32, 2}, 7, 0}}, 47), Code::kDataLoss, "past the end");
+  // What is not a type of weights, or not supported, by tensor and type.
+  const std::pair<uint32_t, const char*> others[] = {
+      {9, "Q8_1"},   {15, "Q8_K"},   {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"},
+      {21, "IQ3_S"}, {22, "IQ2_S"},  {23, "IQ4_XS"},  {24, "I8"},     {25, "I16"},     {26, "I32"},   {27, "I64"},
+      {28, "F64"},   {29, "IQ1_M"},  {34, "TQ1_0"},   {35, "TQ2_0"},  {39, "MXFP4"},   {40, "NVFP4"}, {41, "Q1_0"},
+      {42, "Q2_0"}};
+  for (const auto& [type, name] : others) {
+    refused(table({{"w.1", {256}, type, 0}}, 4096), Code::kUnimplemented,
+            std::string("'w.1' has type ") + name + ", which is not supported; supported are F32, F16");
+  }
   refused(table({{"a", {256}, 4, 0}}, 256), Code::kDataLoss, "unknown type 4");
+  refused(table({{"a", {256}, 43, 0}}, 256), Code::kDataLoss, "unknown type 43");
   refused(container({{"general.alignment", gguf_u32(48)}}, {}, 0), Code::kDataLoss, "power of two");
   refused(container({{"general.alignment", gguf_string("x")}}, {}, 0), Code::kDataLoss, "integer");
 

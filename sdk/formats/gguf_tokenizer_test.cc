@@ -115,8 +115,10 @@ TEST(GgufTokenizer, RefusesWhatGgufCannotSay) {
     model.tokenizer_json = to_text(tokenizer);
     EXPECT_FAILS(code, text, through_gguf(model));
   };
-  refused("/model/type", "Unigram", Code::kUnimplemented, "Unigram");
-  refused("/model/byte_fallback", true, Code::kUnimplemented, "bytes");
+  refused("/model/type", "WordLevel", Code::kUnimplemented, "'WordLevel'; supported are BPE, Unigram and WordPiece");
+  // The splitting of byte-level BPE around other models.
+  refused("/model/type", "WordPiece", Code::kUnimplemented, "BERT's normalizer");
+  refused("/model/byte_fallback", true, Code::kUnimplemented, "its pre_tokenizer has the part");
   refused("/model/ignore_merges", true, Code::kUnimplemented, "none of the known kinds");
   refused("/model/end_of_word_suffix", "</w>", Code::kUnimplemented, "end_of_word_suffix");
   refused("/normalizer", Json{{"type", "Lowercase"}}, Code::kUnimplemented, "none of the known kinds");

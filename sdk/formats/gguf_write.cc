@@ -5,6 +5,7 @@
 #include "sdk/formats/encode.h"
 #include "sdk/formats/gguf_file.h"
 #include "sdk/formats/gguf_tokenizer.h"
+#include "sdk/formats/gguf_types.h"
 #include "sdk/formats/llama_geometry.h"
 #include "sdk/formats/staged.h"
 
@@ -81,20 +82,7 @@ int64_t file_type(const std::vector<Planned>& tensors) {
   for (const Planned& tensor : tensors) bytes[tensor.dtype] += byte_count(tensor.dtype, tensor.shape);
   const auto most = std::max_element(bytes.begin(), bytes.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  switch (most->first) {
-    case DType::f16:
-      return 1;
-    case DType::q4_0:
-      return 2;
-    case DType::q4_1:
-      return 3;
-    case DType::q8_0:
-      return 7;
-    case DType::bf16:
-      return 32;
-    default:
-      return 0;
-  }
+  return gguf_file_type(most->first);
 }
 
 GgufEntries general_entries(const ModelFiles& files, const std::string& path,

@@ -69,7 +69,7 @@ TEST(Golden, GgufTensors) {
   const ModelFiles files = open_model(disk(), golden("tiny.gguf"));
   const auto expected = open_safetensors(disk(), golden("tiny_f32.safetensors"));
   ASSERT_EQ(files.weights->tensors().size(), expected->tensors().size());
-  std::vector<int> seen(16);
+  std::vector<int> seen(kernels::kDTypes);
   for (const StoredTensor& tensor : expected->tensors()) {
     const StoredTensor& stored = files.weights->tensors()[index_of(*files.weights, tensor.name)];
     EXPECT_EQ(stored.shape, tensor.shape) << tensor.name;
@@ -77,6 +77,23 @@ TEST(Golden, GgufTensors) {
     EXPECT_EQ(values_of(*files.weights, tensor.name), values_of(*expected, tensor.name)) << tensor.name;
   }
   for (DType type : {DType::f32, DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q8_0}) {
+    EXPECT_GT(seen[static_cast<size_t>(type)], 0) << dtype_name(type);
+  }
+}
+
+// K-quants and the types of five bits likewise, rows of Q and K reordered as whole rows of blocks.
+TEST(Golden, GgufKQuants) {
+  const ModelFiles files = open_model(disk(), golden("k_quants.gguf"));
+  const auto expected = open_safetensors(disk(), golden("k_quants_f32.safetensors"));
+  ASSERT_EQ(files.weights->tensors().size(), expected->tensors().size());
+  std::vector<int> seen(kernels::kDTypes);
+  for (const StoredTensor& tensor : expected->tensors()) {
+    const StoredTensor& stored = files.weights->tensors()[index_of(*files.weights, tensor.name)];
+    EXPECT_EQ(stored.shape, tensor.shape) << tensor.name;
+    ++seen[static_cast<size_t>(stored.dtype)];
+    EXPECT_EQ(values_of(*files.weights, tensor.name), values_of(*expected, tensor.name)) << tensor.name;
+  }
+  for (DType type : {DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::q5_0, DType::q5_1}) {
     EXPECT_GT(seen[static_cast<size_t>(type)], 0) << dtype_name(type);
   }
 }

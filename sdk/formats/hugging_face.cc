@@ -7,6 +7,7 @@
 #include "sdk/formats/fused.h"
 #include "sdk/formats/identity.h"
 #include "sdk/formats/safetensors.h"
+#include "sdk/formats/sentencepiece_model.h"
 #include "sdk/formats/tokenizer_config.h"
 
 namespace inlaid::formats {
@@ -145,6 +146,11 @@ ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder) {
   out.tokenizer_config =
       normal_tokenizer_config(read_json_object(fs, path("tokenizer_config.json"), false),
                               read_json_object(fs, path("special_tokens_map.json"), false));
+  if (out.tokenizer_json.empty() && fs.exists(path("tokenizer.model"))) {
+    out.tokenizer_json =
+        sentencepiece_tokenizer_json(read_text(fs, path("tokenizer.model"), kMaxJson), path("tokenizer.model"),
+                                     out.tokenizer_config, read_json_object(fs, path("added_tokens.json"), false));
+  }
   out.chat_template = fs.exists(path("chat_template.jinja"))
                           ? read_text(fs, path("chat_template.jinja"), kMaxJson)
                           : chat_template_of(out.tokenizer_config);

@@ -1,21 +1,12 @@
 #include "sdk/formats/pre_tokenizers.h"
 
-#include <vector>
+#include <algorithm>
+
+#include "sdk/formats/pre_tokenizer_table.h"
+#include "sdk/formats/tokenizer_json.h"
 
 namespace inlaid::formats {
 namespace {
-
-constexpr const char* kLlama3 =
-    R"re((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
-constexpr const char* kQwen2 =
-    R"re((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
-// llama.cpp's default, applied one after the other.
-constexpr const char* kDefault[] = {
-    R"re([\p{P}\$\+<=>\^~\|]+)re",
-    R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))re",
-    R"re(\p{N}+)re",
-    R"re([0-9][0-9][0-9])re",
-};
 
 Json byte_level(bool use_regex) {
   Json out = Json::object();
@@ -26,13 +17,10 @@ Json byte_level(bool use_regex) {
   return out;
 }
 
-Json split(const char* regex) {
-  Json out = Json::object();
-  out["type"] = "Split";
-  out["pattern"]["Regex"] = regex;
-  out["behavior"] = "Isolated";
-  out["invert"] = false;
-  return out;
+Json split(std::string_view regex) {
+  Json pattern = Json::object();
+  pattern["Regex"] = regex;
+  return split_at(pattern, "Isolated");
 }
 
 Json digits() {
@@ -42,26 +30,40 @@ Json digits() {
   return out;
 }
 
-Json sequence(std::vector<Json> parts) {
-  Json out = Json::object();
-  out["type"] = "Sequence";
-  out["pretokenizers"] = Json(std::move(parts));
+PreTokenizer from_row(const PreTokenizerRow& row, std::string_view name) {
+  std::vector<Json> parts;
+  bool gpt2 = false;
+  for (std::string_view regex : row.splits) {
+    if (regex == "gpt2") {
+      gpt2 = true;  // the last
+    } else {
+      parts.push_back(regex == "digits" ? digits() : split(regex));
+    }
+  }
+  parts.push_back(byte_level(gpt2));
+  PreTokenizer out;
+  out.name = name;
+  if (row.nfc) out.normalizer["type"] = "NFC";
+  out.pre_tokenizer = sequence_of("pretokenizers", std::move(parts));
+  out.ignore_merges = row.ignore_merges;
+  out.adds_bos = row.adds_bos;
   return out;
 }
 
-std::vector<PreTokenizer> table() {
-  Json nfc = Json::object();
-  nfc["type"] = "NFC";
-  std::vector<Json> fallback;
-  for (const char* regex : kDefault) fallback.push_back(split(regex));
-  fallback.push_back(byte_level(false));
-  return {
-      {"gpt-2", nullptr, byte_level(true), false, false},
-      {"smollm", nullptr, sequence({digits(), byte_level(true)}), false, false},
-      {"default", nullptr, sequence(std::move(fallback)), false, false},
-      {"llama-bpe", nullptr, sequence({split(kLlama3), byte_level(false)}), true, true},
-      {"qwen2", nfc, sequence({split(kQwen2), byte_level(false)}), false, false},
-  };
+// The words of a list that is separated by spaces.
+std::vector<std::string_view> words(std::string_view list) {
+  std::vector<std::string_view> out;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(' ', at), list.size());
+    out.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  const std::vector<std::string_view> all = words(list);
+  return std::find(all.begin(), all.end(), word) != all.end();
 }
 
 // The same splitting has several spellings: trim_offsets concerns offsets only, and defaults may be left out.
@@ -70,7 +72,7 @@ Json canonical(const Json& part) {
   if (part["type"] == "Sequence" && part.contains("pretokenizers") && part["pretokenizers"].is_array()) {
     std::vector<Json> parts;
     for (const Json& inner : part["pretokenizers"]) parts.push_back(canonical(inner));
-    return parts.size() == 1 ? parts[0] : sequence(std::move(parts));
+    return sequence_of("pretokenizers", std::move(parts));
   }
   if (part["type"] == "ByteLevel") {
     Json out = byte_level(part.value("use_regex", true));
@@ -90,10 +92,17 @@ Json canonical(const Json& part) {
 }  // namespace
 
 std::optional<PreTokenizer> pre_tokenizer_named(std::string_view name) {
-  for (PreTokenizer& entry : table()) {
-    if (entry.name == name) return std::move(entry);
+  for (const PreTokenizerRow& row : pre_tokenizer_rows()) {
+    if (has_word(row.names, name)) return from_row(row, name);
   }
   return {};
+}
+
+std::string pre_tokenizer_refusal(std::string_view name) {
+  for (const RefusedPreTokenizer& refused : refused_pre_tokenizers()) {
+    if (has_word(refused.names, name)) return std::string(refused.reason);
+  }
+  return "";
 }
 
 std::optional<PreTokenizer> pre_tokenizer_like(const Json& normalizer, const Json& pre_tokenizer,
@@ -104,18 +113,26 @@ std::optional<PreTokenizer> pre_tokenizer_like(const Json& normalizer, const Jso
   } catch (const Json::exception&) {
     return {};  // a value of a wrong type: no known structure
   }
-  for (PreTokenizer& entry : table()) {
-    if (entry.ignore_merges == ignore_merges && entry.normalizer == normalizer &&
-        entry.pre_tokenizer == seen) {
-      return std::move(entry);
+  for (const PreTokenizerRow& row : pre_tokenizer_rows()) {
+    PreTokenizer entry = from_row(row, words(row.names)[0]);
+    if (entry.ignore_merges == ignore_merges && entry.normalizer == normalizer && entry.pre_tokenizer == seen) {
+      return entry;
     }
   }
   return {};
 }
 
+std::vector<std::string_view> pre_tokenizer_list() {
+  std::vector<std::string_view> out;
+  for (const PreTokenizerRow& row : pre_tokenizer_rows()) {
+    for (std::string_view name : words(row.names)) out.push_back(name);
+  }
+  return out;
+}
+
 std::string pre_tokenizer_names() {
   std::string out;
-  for (const PreTokenizer& entry : table()) out += (out.empty() ? "" : ", ") + entry.name;
+  for (std::string_view name : pre_tokenizer_list()) out += (out.empty() ? "" : ", ") + std::string(name);
   return out;
 }
 

@@ -69,8 +69,8 @@ std::vector<ExportTensor> tiny_tensors(const Json& config, DType dtype) {
   std::vector<ExportTensor> out;
   for (const std::string& name : llama_tensor_names(geometry.parts)) {
     const double seed = static_cast<double>(out.size());
-    // o_proj has 16 columns, which no block of 32 fits into.
-    const bool blocks = kernels::dtype_info(dtype).block == 1 || geometry.shape_of(name).back() % 32 == 0;
+    // Under tiny_config(), o_proj has 16 columns, which no block of 32 fits into.
+    const bool blocks = geometry.shape_of(name).back() % kernels::dtype_info(dtype).block == 0;
     out.push_back(
         {name, geometry.shape_of(name), blocks ? dtype : DType::f16, [seed](std::span<float> values) {
            for (size_t i = 0; i < values.size(); ++i) {

@@ -53,7 +53,7 @@ ModelFiles open_model(FileSystem& fs, const std::string& path);
 struct ExportTensor {
   std::string name;  // Hugging Face name
   Shape shape;
-  DType dtype;       // how it shall be stored: f32, f16, bf16 (and q8_0 in GGUF)
+  DType dtype;       // how it shall be stored: f32, f16, bf16; in GGUF also blocks (encoded_type())
   std::function<void(std::span<float> values)> values;
 };
 

@@ -1,7 +1,9 @@
 // Exports: values are produced tensor by tensor, so that an export needs memory for one tensor only.
 #include <algorithm>
+#include <map>
 
 #include "sdk/base/error.h"
+#include "sdk/formats/gguf_types.h"
 #include "sdk/models/model.h"
 
 namespace inlaid::models {
@@ -36,8 +38,9 @@ void merge(const nn::Parameter& a, const nn::Parameter& b, double scale, std::sp
   }
 }
 
-std::vector<formats::ExportTensor> merged_tensors(const Model& model, const Adapter* adapter, DType dtype,
-                                                  bool vectors_f32) {
+using TypeOf = DType (*)(DType wanted, const Shape& shape);
+
+std::vector<formats::ExportTensor> merged_tensors(const Model& model, const Adapter* adapter, DType dtype, TypeOf type_of) {
   if (adapter != nullptr && adapter->base().get() != &model) {
     fail(Code::kInvalidArgument, "the adapter belongs to another model");
   }
@@ -57,7 +60,7 @@ std::vector<formats::ExportTensor> merged_tensors(const Model& model, const Adap
     formats::ExportTensor tensor;
     tensor.name = owned->spec.name;
     tensor.shape = owned->spec.shape;
-    tensor.dtype = vectors_f32 && tensor.shape.size() < 2 ? DType::f32 : dtype;
+    tensor.dtype = type_of(dtype, tensor.shape);
     tensor.values = [&model, adapter, parameter, lora](std::span<float> values) {
       widen(*model.runtime(), parameter->value, values);
       if (lora != nullptr) {
@@ -69,15 +72,31 @@ std::vector<formats::ExportTensor> merged_tensors(const Model& model, const Adap
   return tensors;
 }
 
+// Says which matrices have another type than the one that was asked for.
+void log_fallbacks(const Log& log, const std::string& path, DType wanted, const std::vector<formats::ExportTensor>& tensors) {
+  std::map<DType, int64_t> counts;
+  for (const formats::ExportTensor& tensor : tensors) {
+    if (tensor.shape.size() > 1 && tensor.dtype != wanted) ++counts[tensor.dtype];
+  }
+  for (const auto& [dtype, count] : counts) {
+    log.write(LogLevel::kWarning, "export",
+              path + ": " + std::to_string(count) + " tensors are stored as " + dtype_name(dtype) +
+                  ", because their rows do not divide into the blocks of " +
+                  std::to_string(kernels::dtype_info(wanted).block) + " values of " + dtype_name(wanted));
+  }
+}
+
 }  // namespace
 
 void export_hugging_face(const Model& model, const Adapter* adapter, const std::string& folder, DType dtype) {
   formats::write_hugging_face(model.runtime()->files, folder, model.files(),
-                              merged_tensors(model, adapter, dtype, false));
+                              merged_tensors(model, adapter, dtype, [](DType wanted, const Shape&) { return wanted; }));
 }
 
 void export_gguf(const Model& model, const Adapter* adapter, const std::string& path, DType dtype) {
-  formats::write_gguf(model.runtime()->files, path, model.files(), merged_tensors(model, adapter, dtype, true));
+  const std::vector<formats::ExportTensor> tensors = merged_tensors(model, adapter, dtype, formats::gguf_export_type);
+  log_fallbacks(model.runtime()->log, path, dtype, tensors);
+  formats::write_gguf(model.runtime()->files, path, model.files(), tensors);
 }
 
 void export_peft(const Adapter& adapter, const std::string& folder) {

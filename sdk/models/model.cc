@@ -66,7 +66,7 @@ bool same_bytes(const formats::WeightSource& source, size_t a, size_t b) {
 void check_stored_dtype(const formats::StoredTensor& stored) {
   if (kernels::storage_type(stored.dtype)) return;
   fail(Code::kUnimplemented, stored.file, ": tensor ", stored.name, " is of type ", dtype_name(stored.dtype),
-       "; weights may be f32, f16, bf16, q4_0, q4_1 or q8_0");
+       "; weights may be f32, f16, bf16 or quantised blocks");
 }
 
 DType held_dtype(const nn::ParameterSpec& spec, const std::string& weights_dtype, DType stored) {

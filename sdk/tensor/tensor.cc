@@ -37,12 +37,13 @@ std::string shape_text(const Shape& shape) {
 const char* dtype_name(DType type) { return kernels::dtype_info(type).name; }
 
 DType parse_dtype(const std::string& name) {
-  for (DType type : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64, DType::i32, DType::u8, DType::q4_0,
-                     DType::q4_1, DType::q8_0}) {
+  std::string known;
+  for (int i = 0; i < kernels::kDTypes; ++i) {
+    const auto type = static_cast<DType>(i);
     if (name == dtype_name(type)) return type;
+    known += (i ? ", " : "") + std::string(dtype_name(type));
   }
-  fail(Code::kInvalidArgument, "unknown element type '", name,
-       "'; known are f64, f32, bf16, f16, i64, i32, u8, q4_0, q4_1, q8_0");
+  fail(Code::kInvalidArgument, "unknown element type '", name, "'; known are ", known);
 }
 
 Tensor::Tensor(MemoryAccount& account, Category category, DType type, Shape shape, bool zero)

@@ -30,7 +30,7 @@ class Model(Handle):
     def export(self, path: PathLike, adapter: "Adapter | None" = None, options: Json | None = None, **more: Any) -> None:
         """Writes the model, with the adapter merged into it if one is given.
 
-        Options: format ("huggingface" or "gguf"), dtype ("f32", "bf16", "f16"; GGUF also "q8_0").
+        Options: format ("huggingface" or "gguf"), dtype ("f32", "bf16", "f16"; GGUF also "q8_0", "q4_0", "q4_k").
         """
         _inlaid.inlaid_model_export(self._c, capsule_of(adapter), path_text(path), options_json(options, more))
 
