@@ -10,9 +10,11 @@
 namespace inlaid::formats {
 namespace {
 
-constexpr std::string_view kArch = "llama";
-std::string arch_key(std::string_view key) {
-  return std::string(kArch) + "." + std::string(key);
+constexpr std::string_view kArchitectures[] = {"llama", "qwen2", "qwen3"};
+
+// A key of the file's own architecture.
+std::string arch_key(const GgufFile& file, std::string_view key) {
+  return file.text("general.architecture") + "." + std::string(key);
 }
 
 // The shortest decimal that rounds to the f32 that `value` is.
@@ -58,12 +60,14 @@ constexpr std::string_view kUnderstood[] = {"block_count",
                                             "rope.scale_linear",
                                             "rope.scaling.original_context_length",
                                             "rope.scaling.finetuned",
+                                            "rope.scaling.yarn_beta_fast",
+                                            "rope.scaling.yarn_beta_slow",
                                             "expert_count",
                                             "expert_used_count",
                                             "tensor_data_layout"};
 
 void refuse_unknown(const GgufFile& file) {
-  const std::string prefix = arch_key("");
+  const std::string prefix = arch_key(file, "");
   for (const auto& [key, value] : file.metadata()) {
     if (!key.starts_with(prefix)) continue;
     const std::string_view rest = std::string_view(key).substr(prefix.size());
@@ -72,12 +76,12 @@ void refuse_unknown(const GgufFile& file) {
     }
   }
   for (const char* key : {"expert_count", "expert_used_count"}) {
-    if (file.optional_integer(arch_key(key)).value_or(0) != 0) {
-      fail(Code::kUnimplemented, file.path(), ": ", arch_key(key), ": mixtures of experts are not supported");
+    if (file.optional_integer(arch_key(file, key)).value_or(0) != 0) {
+      fail(Code::kUnimplemented, file.path(), ": ", arch_key(file, key), ": mixtures of experts are not supported");
     }
   }
-  if (!file.optional_flag(arch_key("attention.causal")).value_or(true)) {
-    fail(Code::kUnimplemented, file.path(), ": llama.attention.causal = false is not supported");
+  if (!file.optional_flag(arch_key(file, "attention.causal")).value_or(true)) {
+    fail(Code::kUnimplemented, file.path(), ": ", arch_key(file, "attention.causal"), " = false is not supported");
   }
 }
 
@@ -95,7 +99,7 @@ Json llama3_scaling(const GgufFile& file, const GgufTensor& tensor, double theta
   rope.theta = theta;
   rope.factor = *std::max_element(factors.begin(), factors.end());
   rope.original_context =
-      file.optional_integer(arch_key("rope.scaling.original_context_length")).value_or(8192);
+      file.optional_integer(arch_key(file, "rope.scaling.original_context_length")).value_or(8192);
   const std::vector<float> expected = llama3_factors(rope, head_size);
   for (size_t i = 0; i < factors.size(); ++i) {
     if (std::fabs(factors[i] - expected[i]) <= 1e-5f * expected[i]) continue;
@@ -112,15 +116,32 @@ Json llama3_scaling(const GgufFile& file, const GgufTensor& tensor, double theta
   return scaling;
 }
 
+Json yarn_scaling(const GgufFile& file) {
+  Json scaling = Json::object();
+  scaling["rope_type"] = "yarn";
+  scaling["factor"] = as_written(file.number(arch_key(file, "rope.scaling.factor")));
+  scaling["original_max_position_embeddings"] = file.integer(arch_key(file, "rope.scaling.original_context_length"));
+  for (const char* key : {"beta_fast", "beta_slow"}) {
+    const auto value = file.optional_number(arch_key(file, std::string("rope.scaling.yarn_") + key));
+    if (value) scaling[key] = as_written(*value);
+  }
+  return scaling;
+}
+
 Json rope_scaling(const GgufFile& file, double theta, int64_t head_size) {
   const GgufTensor* factors = file.find_tensor("rope_freqs.weight");
-  const std::string type = file.optional_text(arch_key("rope.scaling.type")).value_or("");
-  double linear = file.optional_number(arch_key("rope.scale_linear")).value_or(1.0);
+  const std::string type = file.optional_text(arch_key(file, "rope.scaling.type")).value_or("");
+  double linear = file.optional_number(arch_key(file, "rope.scale_linear")).value_or(1.0);
   if (type == "linear") {
-    linear = file.number(arch_key("rope.scaling.factor"));
+    linear = file.number(arch_key(file, "rope.scaling.factor"));
+  } else if (type == "yarn") {
+    if (factors != nullptr || linear != 1.0) {
+      fail(Code::kUnimplemented, file.path(), ": yarn together with other rotary scaling");
+    }
+    return yarn_scaling(file);
   } else if (type != "" && type != "none") {
-    fail(Code::kUnimplemented, file.path(), ": llama.rope.scaling.type '", type,
-         "' is not supported; supported are none, linear");
+    fail(Code::kUnimplemented, file.path(), ": ", arch_key(file, "rope.scaling.type"), " '", type,
+         "' is not supported; supported are none, linear, yarn");
   }
   if (factors != nullptr) {
     if (linear != 1.0)
@@ -149,16 +170,16 @@ bool biases(const GgufFile& file, const std::vector<std::string>& names) {
 }
 
 int64_t head_size(const GgufFile& file, int64_t hidden, int64_t heads) {
-  if (const auto key = file.optional_integer(arch_key("attention.key_length"))) {
-    const int64_t value = file.optional_integer(arch_key("attention.value_length")).value_or(*key);
+  if (const auto key = file.optional_integer(arch_key(file, "attention.key_length"))) {
+    const int64_t value = file.optional_integer(arch_key(file, "attention.value_length")).value_or(*key);
     if (value != *key) {
-      fail(Code::kUnimplemented, file.path(), ": llama.attention.value_length ", value,
+      fail(Code::kUnimplemented, file.path(), ": ", arch_key(file, "attention.value_length"), " ", value,
            " differs from key_length ", *key);
     }
     return *key;
   }
   if (heads < 1 || hidden % heads != 0) {
-    fail(Code::kDataLoss, file.path(), ": llama.embedding_length ", hidden, " is no multiple of head_count ",
+    fail(Code::kDataLoss, file.path(), ": ", arch_key(file, "embedding_length"), " ", hidden, " is no multiple of head_count ",
          heads);
   }
   return hidden / heads;
@@ -172,48 +193,49 @@ void set_token_id(Json& config, const GgufFile& file, const char* key, const cha
 
 Json gguf_config(const GgufFile& file) {
   const std::string arch = file.text("general.architecture");
-  if (arch != kArch) {
+  if (std::find(std::begin(kArchitectures), std::end(kArchitectures), arch) == std::end(kArchitectures)) {
     fail(Code::kUnimplemented, file.path(), ": architecture '", arch,
-         "' is not supported; supported is llama");
+         "' is not supported; supported are llama, qwen2, qwen3");
   }
   refuse_unknown(file);
   const GgufTensor* embedding = file.find_tensor("token_embd.weight");
   if (embedding == nullptr || embedding->shape.size() != 2) {
     fail(Code::kDataLoss, file.path(), ": tensor 'token_embd.weight' is missing or no matrix");
   }
-  const int64_t vocabulary = file.optional_integer(arch_key("vocab_size")).value_or(embedding->shape[0]);
+  const int64_t vocabulary = file.optional_integer(arch_key(file, "vocab_size")).value_or(embedding->shape[0]);
   if (vocabulary != embedding->shape[0]) {
-    fail(Code::kDataLoss, file.path(), ": llama.vocab_size is ", vocabulary, ", token_embd.weight has ",
+    fail(Code::kDataLoss, file.path(), ": ", arch_key(file, "vocab_size"), " is ", vocabulary, ", token_embd.weight has ",
          embedding->shape[0], " rows");
   }
-  const int64_t hidden = file.integer(arch_key("embedding_length"));
-  const int64_t heads = uniform_integer(file, arch_key("attention.head_count"));
-  const bool own_kv = file.find(arch_key("attention.head_count_kv")) != nullptr;
+  const int64_t hidden = file.integer(arch_key(file, "embedding_length"));
+  const int64_t heads = uniform_integer(file, arch_key(file, "attention.head_count"));
+  const bool own_kv = file.find(arch_key(file, "attention.head_count_kv")) != nullptr;
   const int64_t size = head_size(file, hidden, heads);
-  const int64_t rotated = file.optional_integer(arch_key("rope.dimension_count")).value_or(size);
+  const int64_t rotated = file.optional_integer(arch_key(file, "rope.dimension_count")).value_or(size);
   if (rotated != size) {
-    fail(Code::kUnimplemented, file.path(), ": llama.rope.dimension_count ", rotated,
+    fail(Code::kUnimplemented, file.path(), ": ", arch_key(file, "rope.dimension_count"), " ", rotated,
          " differs from the head size ", size, "; partial rotation is not supported");
   }
-  const double theta = file.optional_number(arch_key("rope.freq_base")).value_or(10000.0);
+  const double theta = file.optional_number(arch_key(file, "rope.freq_base")).value_or(10000.0);
 
   Json config = Json::object();
-  config["architectures"] = {"LlamaForCausalLM"};
-  config["model_type"] = "llama";
+  config["architectures"] = {arch == "llama" ? "LlamaForCausalLM" : arch == "qwen2" ? "Qwen2ForCausalLM" : "Qwen3ForCausalLM"};
+  config["model_type"] = arch;
   config["vocab_size"] = vocabulary;
   config["hidden_size"] = hidden;
-  config["intermediate_size"] = uniform_integer(file, arch_key("feed_forward_length"));
-  config["num_hidden_layers"] = file.integer(arch_key("block_count"));
+  config["intermediate_size"] = uniform_integer(file, arch_key(file, "feed_forward_length"));
+  config["num_hidden_layers"] = file.integer(arch_key(file, "block_count"));
   config["num_attention_heads"] = heads;
-  config["num_key_value_heads"] = own_kv ? uniform_integer(file, arch_key("attention.head_count_kv")) : heads;
+  config["num_key_value_heads"] = own_kv ? uniform_integer(file, arch_key(file, "attention.head_count_kv")) : heads;
   config["head_dim"] = size;
   config["hidden_act"] = "silu";
-  config["max_position_embeddings"] = file.integer(arch_key("context_length"));
-  config["rms_norm_eps"] = as_written(file.number(arch_key("attention.layer_norm_rms_epsilon")));
+  config["max_position_embeddings"] = file.integer(arch_key(file, "context_length"));
+  config["rms_norm_eps"] = as_written(file.number(arch_key(file, "attention.layer_norm_rms_epsilon")));
   config["rope_theta"] = as_written(theta);
   config["rope_scaling"] = nullptr;
-  config["attention_bias"] = biases(file, {"attn_q", "attn_k", "attn_v", "attn_output"});
-  config["mlp_bias"] = biases(file, {"ffn_gate", "ffn_up", "ffn_down"});
+  // The biases of qwen2 are no option; a bias that a family does not have is left over when the model is loaded.
+  if (arch != "qwen2") config["attention_bias"] = biases(file, {"attn_q", "attn_k", "attn_v", "attn_output"});
+  if (arch == "llama") config["mlp_bias"] = biases(file, {"ffn_gate", "ffn_up", "ffn_down"});
   config["tie_word_embeddings"] = file.find_tensor("output.weight") == nullptr;
   set_token_id(config, file, "bos_token_id", "bos_token_id");
   set_token_id(config, file, "eos_token_id", "eos_token_id");
@@ -230,7 +252,7 @@ Json gguf_config(const GgufFile& file) {
 GgufEntries gguf_architecture(const LlamaGeometry& g) {
   GgufEntries out;
   const auto put = [&](std::string_view key, GgufValue value) {
-    out.emplace_back(arch_key(key), std::move(value));
+    out.emplace_back(g.architecture + "." + std::string(key), std::move(value));
   };
   put("vocab_size", gguf_u32(g.vocabulary));
   put("context_length", gguf_u32(g.context));
@@ -247,6 +269,12 @@ GgufEntries gguf_architecture(const LlamaGeometry& g) {
   if (g.rope.kind == Rope::Kind::kLinear) {
     put("rope.scaling.type", gguf_string("linear"));
     put("rope.scaling.factor", gguf_f32(g.rope.factor));
+  } else if (g.rope.kind == Rope::Kind::kYarn) {
+    put("rope.scaling.type", gguf_string("yarn"));
+    put("rope.scaling.factor", gguf_f32(g.rope.factor));
+    put("rope.scaling.original_context_length", gguf_u32(g.rope.original_context));
+    if (g.rope.beta_fast != 32.0) put("rope.scaling.yarn_beta_fast", gguf_f32(g.rope.beta_fast));
+    if (g.rope.beta_slow != 1.0) put("rope.scaling.yarn_beta_slow", gguf_f32(g.rope.beta_slow));
   } else if (g.rope.kind == Rope::Kind::kLlama3) {
     if (g.rope.low != 1.0 || g.rope.high != 4.0) {
       fail(Code::kUnimplemented, "llama3 rotary scaling with low_freq_factor ", g.rope.low,

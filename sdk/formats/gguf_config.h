@@ -9,7 +9,8 @@
 //   linear scaling
 // No output.weight means tied embeddings; rope_freqs.weight means llama3 scaling (llama_geometry.h). Metadata
 // that changes the computation and has no counterpart here is refused by name, as is every architecture but
-// `llama`.
+// `llama`, `qwen2` and `qwen3`. Of rotary scaling linear, llama3 and yarn (rope.scaling.original_context_length,
+// yarn_beta_fast, yarn_beta_slow) can be said.
 //
 // Numerics: f32 metadata (1e-5 is stored as 9.99999975e-06) becomes the shortest decimal that gives the same
 // f32. Tests: gguf_config_test.cc, golden_test.cc.

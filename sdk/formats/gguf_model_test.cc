@@ -47,6 +47,43 @@ TEST(GgufModel, ConfigurationRoundTrip) {
   }
 }
 
+// qwen2 and qwen3: their own keys and tensors, and rows of q and k as they are.
+TEST(GgufModel, QwenRoundTrip) {
+  MemoryFileSystem fs;
+  for (const char* type : {"qwen2", "qwen3"}) {
+    ModelFiles model = tiny_model();
+    model.config["model_type"] = type;
+    model.config["architectures"] = {std::string(type) == "qwen2" ? "Qwen2ForCausalLM" : "Qwen3ForCausalLM"};
+    model.config.erase("mlp_bias");
+    model.config.erase("attention_bias");
+    if (std::string(type) == "qwen3") model.config["attention_bias"] = false;
+    model.config["rope_scaling"] = parse_json(
+        R"({"rope_type":"yarn","factor":4.0,"original_max_position_embeddings":16,"beta_fast":16.0})", "s");
+    const ModelFiles read = written_and_read(fs, model, DType::f32);
+    for (const auto& [key, value] : model.config.items()) {
+      if (key == "eos_token_id") continue;
+      EXPECT_EQ(read.config[key], value) << key;
+    }
+    const std::vector<ExportTensor> tensors = tiny_tensors(model.config, DType::f32);
+    EXPECT_EQ(read.weights->tensors().size(), tensors.size());
+    for (const ExportTensor& tensor : tensors) {
+      std::vector<float> wanted(static_cast<size_t>(element_count(tensor.shape)));
+      tensor.values(wanted);
+      EXPECT_EQ(values_of(*read.weights, tensor.name), wanted) << tensor.name;
+    }
+    const GgufFile file(fs, "/m.gguf");
+    EXPECT_EQ(file.text("general.architecture"), type);
+    EXPECT_EQ(file.number(std::string(type) + ".rope.scaling.yarn_beta_fast"), 16);
+    EXPECT_EQ(file.find_tensor("blk.0.attn_k_norm.weight") != nullptr, std::string(type) == "qwen3");
+    // Row 1 of a head is row 1 of the half-split order.
+    std::vector<float> raw(static_cast<size_t>(element_count(file.find_tensor("blk.0.attn_q.weight")->shape)));
+    file.file().read_at(file.find_tensor("blk.0.attn_q.weight")->offset, std::as_writable_bytes(std::span(raw)));
+    EXPECT_EQ(raw, values_of(*read.weights, "model.layers.0.self_attn.q_proj.weight"));
+    model.config["use_sliding_window"] = true;
+    EXPECT_FAILS(Code::kUnimplemented, "sliding window", write_gguf(fs, "/w.gguf", model, tensors));
+  }
+}
+
 TEST(GgufModel, StoredTypesAndRowOrder) {
   MemoryFileSystem fs;
   const ModelFiles model = tiny_model();
@@ -104,6 +141,12 @@ TEST(GgufModel, WriterRefusesWhatDoesNotFit) {
   };
   auto tensors = tiny_tensors(model.config, DType::f32);
   refused(changed("model_type", "gpt2"), tensors, Code::kUnimplemented, "gpt2");
+  for (const char* type : {"phi3", "gemma2"}) refused(changed("model_type", type), tensors, Code::kUnimplemented, type);
+  refused(changed("model_type", "mistral"), tensors, Code::kUnimplemented, "sliding window");  // of 4096, by default
+  refused(changed("sliding_window", 8), tensors, Code::kUnimplemented, "sliding window");
+  refused(changed("hidden_act", "gelu"), tensors, Code::kUnimplemented, "hidden_act");
+  refused(changed("rope_scaling", parse_json(R"({"rope_type":"dynamic","factor":8.0})", "s")), tensors,
+          Code::kUnimplemented, "dynamic");
   refused(changed("tie_word_embeddings", false), tensors, Code::kInvalidArgument,
           "'lm_head.weight' of the model is missing");
   refused(changed("intermediate_size", 96), tensors, Code::kInvalidArgument, "shape [64, 32]");
@@ -175,7 +218,9 @@ TEST(GgufModel, MetadataThatChangesTheComputationIsRefusedByName) {
   refused("llama.attention.sliding_window", gguf_u32(4096), Code::kUnimplemented,
           "llama.attention.sliding_window");
   refused("llama.rope.dimension_count", gguf_u32(4), Code::kUnimplemented, "partial rotation");
-  refused("llama.rope.scaling.type", gguf_string("yarn"), Code::kUnimplemented, "yarn");
+  refused("llama.rope.scaling.type", gguf_string("longrope"), Code::kUnimplemented, "longrope");
+  refused("llama.rope.scaling.type", gguf_string("yarn"), Code::kDataLoss, "llama.rope.scaling.factor");
+  refused("llama.rope.scaling.attn_factor", gguf_f32(2), Code::kUnimplemented, "attn_factor");
   refused("llama.attention.value_length", gguf_u32(16), Code::kUnimplemented, "value_length");
   refused("llama.attention.causal", gguf_bool(false), Code::kUnimplemented, "causal");
   refused("llama.vocab_size", gguf_u32(13), Code::kDataLoss, "12 rows");

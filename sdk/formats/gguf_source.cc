@@ -19,7 +19,7 @@ GgufSource::GgufSource(std::unique_ptr<GgufFile> file, const LlamaGeometry& geom
     const auto name = hugging_face_name(stored.name);
     Found entry{{name ? name->name : stored.name, stored.dtype, stored.shape, file_->path()},
                 {stored.offset, 0}};
-    if (name && name->rows != RowOrder::kSame) {
+    if (name && geometry.rows_of(name->rows) != RowOrder::kSame) {
       const int64_t rows = geometry.heads_of(name->rows) * geometry.head_size;
       if (stored.shape[0] != rows) {
         fail(Code::kDataLoss, file_->path(), ": tensor '", stored.name, "' has ", stored.shape[0],

@@ -22,16 +22,30 @@ struct Planned {
   std::vector<float> fixed;
 };
 
-// Architectures of GGUF, by model_type. Those with other tensor names or rotary order would be wrong under
-// "llama".
+// Whether some layer looks at a part of the text only. Mistral without the key has a window of 4096; qwen has one only where
+// use_sliding_window says so.
+bool has_window(const Json& config, const std::string& type) {
+  if (type.starts_with("qwen")) return config.value("use_sliding_window", Json(false)) == true;
+  const auto window = config.find("sliding_window");
+  return window == config.end() ? type == "mistral" : !window->is_null();
+}
+
+// Model types that the architectures of GGUF can say. Others with other tensor names, rotary order or options would be wrong.
 void check_architecture(const Json& config) {
   const std::string type = string_at(config, "model_type", "config.json");
-  const auto window = config.find("sliding_window");
-  // Mistral without the key has a window of 4096.
-  const bool windowed = window == config.end() ? type == "mistral" : !window->is_null();
-  if (type == "llama" || (type == "mistral" && !windowed)) return;
-  fail(Code::kUnimplemented, "a GGUF file of model_type '", type, "'",
-       windowed ? " with a sliding window" : "", " is not supported; supported is llama");
+  if (type != "llama" && type != "mistral" && type != "qwen2" && type != "qwen3") {
+    fail(Code::kUnimplemented, "a GGUF file of model_type '", type, "' is not supported; llama, mistral, qwen2 and qwen3 are");
+  }
+  if (has_window(config, type)) {
+    fail(Code::kUnimplemented, "a GGUF file of model_type '", type, "' with a sliding window is not supported");
+  }
+  const Json activation = config.value("hidden_act", Json("silu"));
+  if (activation != "silu" && activation != "swish") {
+    fail(Code::kUnimplemented, "a GGUF file cannot say hidden_act = ", to_text(activation), "; it means silu");
+  }
+  if (type == "qwen3" && config.value("attention_bias", Json(false)) == true) {
+    fail(Code::kUnimplemented, "a GGUF file of model_type 'qwen3' with attention_bias is not supported");
+  }
 }
 
 // Every tensor of the model exactly once, with its shape, in the order of computation.
@@ -61,7 +75,7 @@ std::vector<Planned> plan(const LlamaGeometry& geometry, const std::vector<Expor
     } catch (const Error& error) {
       fail(Code::kInvalidArgument, "tensor '", name, "': ", error.message());
     }
-    out.push_back({stored->name, tensor.shape, dtype, stored->rows, &tensor, {}});
+    out.push_back({stored->name, tensor.shape, dtype, geometry.rows_of(stored->rows), &tensor, {}});
     given.erase(found);
   }
   if (!given.empty()) {
@@ -85,7 +99,7 @@ int64_t file_type(const std::vector<Planned>& tensors) {
   return gguf_file_type(most->first);
 }
 
-GgufEntries general_entries(const ModelFiles& files, const std::string& path,
+GgufEntries general_entries(const ModelFiles& files, const std::string& path, const std::string& architecture,
                             const std::vector<Planned>& tensors) {
   std::string name = base_name(path);
   if (name.ends_with(".gguf")) name.resize(name.size() - 5);
@@ -94,7 +108,7 @@ GgufEntries general_entries(const ModelFiles& files, const std::string& path,
     if (!given->get<std::string>().empty()) name = base_name(given->get<std::string>());
   }
   GgufEntries out;
-  out.emplace_back("general.architecture", gguf_string("llama"));
+  out.emplace_back("general.architecture", gguf_string(architecture));
   out.emplace_back("general.type", gguf_string("model"));
   out.emplace_back("general.name", gguf_string(name));
   out.emplace_back("general.alignment", gguf_u32(kGgufAlignment));
@@ -155,7 +169,7 @@ void write_gguf(FileSystem& fs, const std::string& path, const ModelFiles& files
   check_architecture(files.config);
   const LlamaGeometry geometry = parse_llama_geometry(files.config, "config.json");
   const std::vector<Planned> planned = plan(geometry, tensors);
-  GgufEntries entries = general_entries(files, path, planned);
+  GgufEntries entries = general_entries(files, path, geometry.architecture, planned);
   for (auto& entry : gguf_architecture(geometry)) entries.push_back(std::move(entry));
   for (auto& entry : gguf_tokenizer_entries(files, geometry.vocabulary)) entries.push_back(std::move(entry));
   const std::string header = header_bytes(entries, planned);

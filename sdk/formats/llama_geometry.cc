@@ -71,9 +71,27 @@ Rope parse_rope(const Json& config, std::string_view what) {
     if (rope.high <= rope.low) {
       fail(Code::kInvalidArgument, what, ": high_freq_factor must be over low_freq_factor");
     }
+  } else if (type == "yarn") {
+    rope.kind = Rope::Kind::kYarn;
+    rope.factor = positive_at(*scaling, "factor", what);
+    const bool own = has(*scaling, "original_max_position_embeddings");
+    if (own || has(config, "max_position_embeddings")) {
+      rope.original_context = own ? size_at(*scaling, "original_max_position_embeddings", what)
+                                  : size_at(config, "max_position_embeddings", what);
+    }
+    if (has(*scaling, "beta_fast")) rope.beta_fast = positive_at(*scaling, "beta_fast", what);
+    if (has(*scaling, "beta_slow")) rope.beta_slow = positive_at(*scaling, "beta_slow", what);
+    for (const char* key : {"attention_factor", "mscale", "mscale_all_dim"}) {
+      if (has(*scaling, key)) {
+        fail(Code::kUnimplemented, what, ": rotary scaling yarn with the key '", key, "' cannot be said in a GGUF file");
+      }
+    }
+    if (!flag_or(*scaling, "truncate", true, what)) {
+      fail(Code::kUnimplemented, what, ": rotary scaling yarn with truncate = false cannot be said in a GGUF file");
+    }
   } else {
     fail(Code::kUnimplemented, what, ": rotary scaling '", type,
-         "' is not supported; supported are default, linear, llama3");
+         "' cannot be said in a GGUF file; default, linear, llama3 and yarn can");
   }
   return rope;
 }
@@ -105,6 +123,9 @@ LlamaGeometry parse_llama_geometry(const Json& config, std::string_view what) {
 
 LlamaGeometry parse_llama_shapes(const Json& config, std::string_view what) {
   LlamaGeometry g;
+  g.architecture = has(config, "model_type") ? string_at(config, "model_type", what) : "llama";
+  const bool qwen2 = g.architecture == "qwen2", qwen3 = g.architecture == "qwen3";
+  if (g.architecture == "mistral") g.architecture = "llama";
   g.hidden = size_at(config, "hidden_size", what);
   g.intermediate = size_at(config, "intermediate_size", what);
   g.parts.layers = size_at(config, "num_hidden_layers", what);
@@ -115,6 +136,8 @@ LlamaGeometry parse_llama_shapes(const Json& config, std::string_view what) {
       has(config, "max_position_embeddings") ? size_at(config, "max_position_embeddings", what) : 2048;
   if (has(config, "head_dim")) {
     g.head_size = size_at(config, "head_dim", what);
+  } else if (qwen3) {
+    g.head_size = 128;
   } else if (g.hidden % g.heads == 0) {
     g.head_size = g.hidden / g.heads;
   } else {
@@ -131,7 +154,9 @@ LlamaGeometry parse_llama_shapes(const Json& config, std::string_view what) {
     fail(Code::kInvalidArgument, what, ": num_hidden_layers ", g.parts.layers, " is too large");
   g.rms_eps = has(config, "rms_norm_eps") ? positive_at(config, "rms_norm_eps", what) : 1e-6;
   g.parts.tied = flag_or(config, "tie_word_embeddings", false, what);
-  g.parts.attention_bias = flag_or(config, "attention_bias", false, what);
+  g.parts.attention_bias = qwen2 || flag_or(config, "attention_bias", false, what);
+  g.parts.no_output_bias = qwen2;
+  g.parts.qk_norm = qwen3;
   g.parts.mlp_bias = flag_or(config, "mlp_bias", false, what);
   return g;
 }
@@ -152,6 +177,7 @@ Shape LlamaGeometry::shape_of(std::string_view name) const {
   const auto ends = [&](std::string_view end) { return name.ends_with(end); };
   const int64_t queries = heads * head_size, keys = kv_heads * head_size;
   if (name == "model.embed_tokens.weight" || name == "lm_head.weight") return {vocabulary, hidden};
+  if (ends("q_norm.weight") || ends("k_norm.weight")) return {head_size};
   if (ends("norm.weight")) return {hidden};
   if (ends("q_proj.weight")) return {queries, hidden};
   if (ends("k_proj.weight") || ends("v_proj.weight")) return {keys, hidden};

@@ -25,15 +25,17 @@
 namespace inlaid::formats {
 
 struct Rope {
-  enum class Kind { kDefault, kLinear, kLlama3 };
+  enum class Kind { kDefault, kLinear, kLlama3, kYarn };
   double theta = 10000.0;
   Kind kind = Kind::kDefault;
-  double factor = 1.0;              // linear, llama3
+  double factor = 1.0;              // linear, llama3, yarn
   double low = 1.0, high = 4.0;     // llama3
-  int64_t original_context = 8192;  // llama3
+  double beta_fast = 32.0, beta_slow = 1.0;  // yarn
+  int64_t original_context = 8192;  // llama3, yarn
 };
 
 struct LlamaGeometry {
+  std::string architecture;  // of GGUF: llama (also of mistral), qwen2, qwen3; else the model_type
   LlamaParts parts;
   int64_t hidden = 0, intermediate = 0, heads = 0, kv_heads = 0, head_size = 0, vocabulary = 0, context = 0;
   double rms_eps = 0;
@@ -41,11 +43,13 @@ struct LlamaGeometry {
 
   // Shape of a tensor by Hugging Face name; empty for a name that this model does not have.
   Shape shape_of(std::string_view name) const;
+  // How the rows of a tensor lie in GGUF: interleaved only where the architecture rotates neighbouring channels, as llama does.
+  RowOrder rows_of(RowOrder rows) const { return architecture == "llama" ? rows : RowOrder::kSame; }
   // Heads whose rows the formats order differently; 0 for kSame.
   int64_t heads_of(RowOrder rows) const;
 };
 
-// Rotary settings of a config.json. kUnimplemented naming a scaling type that is not known here.
+// Rotary settings of a config.json as far as a GGUF file can say them; what it cannot is kUnimplemented by name.
 Rope parse_rope(const Json& config, std::string_view what);
 // The same in the spelling of transformers 4, which every reader knows: rope_parameters becomes rope_theta, rope_scaling and
 // partial_rotary_factor. (For phi3 it asks for exactly the keys type, short_factor and long_factor.)

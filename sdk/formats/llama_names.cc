@@ -3,7 +3,7 @@
 namespace inlaid::formats {
 namespace {
 
-enum class Presence { kAlways, kUnlessTied, kAttentionBias, kMlpBias };
+enum class Presence { kAlways, kUnlessTied, kAttentionBias, kOutputBias, kMlpBias, kQkNorm };
 
 struct Row {
   std::string_view gguf;
@@ -26,10 +26,14 @@ constexpr Row kTable[] = {
     {"blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight", RowOrder::kSame, Presence::kAlways},
     {"blk.{}.attn_v.bias", "model.layers.{}.self_attn.v_proj.bias", RowOrder::kSame,
      Presence::kAttentionBias},
+    {"blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.q_norm.weight", RowOrder::kSame,
+     Presence::kQkNorm},
+    {"blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.k_norm.weight", RowOrder::kSame,
+     Presence::kQkNorm},
     {"blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight", RowOrder::kSame,
      Presence::kAlways},
     {"blk.{}.attn_output.bias", "model.layers.{}.self_attn.o_proj.bias", RowOrder::kSame,
-     Presence::kAttentionBias},
+     Presence::kOutputBias},
     {"blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight", RowOrder::kSame,
      Presence::kAlways},
     {"blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight", RowOrder::kSame, Presence::kAlways},
@@ -85,8 +89,12 @@ bool present(const Row& row, const LlamaParts& parts) {
       return !parts.tied;
     case Presence::kAttentionBias:
       return parts.attention_bias;
+    case Presence::kOutputBias:
+      return parts.attention_bias && !parts.no_output_bias;
     case Presence::kMlpBias:
       return parts.mlp_bias;
+    case Presence::kQkNorm:
+      return parts.qk_norm;
   }
   return false;
 }

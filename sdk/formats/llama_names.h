@@ -39,6 +39,8 @@ struct LlamaParts {
   bool tied = false;            // no lm_head
   bool attention_bias = false;  // q, k, v, o
   bool mlp_bias = false;        // gate, up, down
+  bool no_output_bias = false;  // attention_bias is of q, k, v only
+  bool qk_norm = false;
 };
 std::vector<std::string> llama_tensor_names(const LlamaParts& parts);
 

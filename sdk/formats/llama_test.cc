@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "sdk/formats/llama_geometry.h"
@@ -8,8 +9,8 @@ namespace inlaid::formats {
 namespace {
 
 TEST(LlamaNames, EveryNameTranslatesThereAndBack) {
-  const std::vector<std::string> names = llama_tensor_names({12, false, true, true});
-  EXPECT_EQ(names.size(), 3u + 12 * (9 + 4 + 3));
+  const std::vector<std::string> names = llama_tensor_names({12, false, true, true, false, true});
+  EXPECT_EQ(names.size(), 3u + 12 * (9 + 4 + 3 + 2));
   std::set<std::string> distinct;
   for (const std::string& name : names) {
     const auto stored = gguf_name(name);
@@ -29,7 +30,7 @@ TEST(LlamaNames, KnownPairs) {
   EXPECT_EQ(hugging_face_name("blk.3.attn_v.weight")->rows, RowOrder::kSame);
   for (const char* unknown :
        {"blk..attn_q.weight", "blk.01.attn_q.weight", "blk.x.attn_q.weight", "blk.1.attn_q",
-        "blk.1234567.attn_q.weight", "blk.1.attn_q_norm.weight", "", "output"}) {
+        "blk.1234567.attn_q.weight", "blk.1.attn_qkv.weight", "", "output"}) {
     EXPECT_FALSE(hugging_face_name(unknown)) << unknown;
   }
 }
@@ -70,10 +71,43 @@ TEST(LlamaGeometry, DefaultsAndBothSpellingsOfRope) {
   EXPECT_EQ(with_rope_of_version_4(five)["rope_theta"], 500000.0);
   EXPECT_FALSE(with_rope_of_version_4(five).contains("rope_parameters"));
 
+  config["rope_scaling"] = Json{{"type", "dynamic"}, {"factor", 2.0}};
+  EXPECT_FAILS(Code::kUnimplemented, "dynamic", parse_rope(config, "c"));
   config["rope_scaling"] = Json{{"type", "yarn"}, {"factor", 2.0}};
-  EXPECT_FAILS(Code::kUnimplemented, "yarn", parse_rope(config, "c"));
+  EXPECT_EQ(parse_rope(config, "c").original_context, 64);
+  for (const char* key : {"attention_factor", "mscale", "truncate"}) {
+    Json other = config;
+    other["rope_scaling"][key] = std::string(key) == "truncate" ? Json(false) : Json(1.25);
+    EXPECT_FAILS(Code::kUnimplemented, key, parse_rope(other, "c"));
+  }
   five["rope_parameters"] = Json{{"full_attention", {{"rope_type", "default"}}}};
   EXPECT_FAILS(Code::kUnimplemented, "full_attention", parse_rope(five, "c"));
+}
+
+TEST(LlamaGeometry, PartialRotationAndPhi3InTheSpellingOfVersion4) {
+  const Json five = parse_json(R"({"model_type":"phi3","rope_parameters":{"rope_type":"longrope","rope_theta":5.0,
+      "partial_rotary_factor":0.5,"short_factor":[1.0],"long_factor":[2.0],"original_max_position_embeddings":8}})",
+                               "t");
+  EXPECT_EQ(with_rope_of_version_4(five), parse_json(R"({"model_type":"phi3","rope_theta":5.0,"partial_rotary_factor":0.5,
+      "rope_scaling":{"short_factor":[1.0],"long_factor":[2.0],"type":"longrope"}})",
+                                                     "t"));
+}
+
+TEST(LlamaGeometry, Qwen) {
+  Json config = tiny_config();
+  config["model_type"] = "qwen3";
+  config["attention_bias"] = false;
+  const LlamaGeometry three = parse_llama_geometry(config, "c");
+  EXPECT_EQ(three.architecture, "qwen3");
+  EXPECT_EQ(three.shape_of("model.layers.0.self_attn.k_norm.weight"), Shape{8});
+  EXPECT_EQ(three.shape_of("model.norm.weight"), Shape{32});
+  EXPECT_EQ(three.rows_of(RowOrder::kQueryHeads), RowOrder::kSame);
+  config["model_type"] = "qwen2";
+  const std::vector<std::string> names = llama_tensor_names(parse_llama_geometry(config, "c").parts);
+  EXPECT_TRUE(std::count(names.begin(), names.end(), "model.layers.0.self_attn.v_proj.bias"));
+  EXPECT_FALSE(std::count(names.begin(), names.end(), "model.layers.0.self_attn.o_proj.bias"));
+  config["model_type"] = "mistral";
+  EXPECT_EQ(parse_llama_geometry(config, "c").architecture, "llama");
 }
 
 TEST(LlamaGeometry, ContradictionsAreNamed) {
