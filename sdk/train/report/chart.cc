@@ -41,32 +41,32 @@ std::string text(const char* format, double a, double b) {
 }
 
 // Points are few after merging, so a chart is some tens of kilobytes at most.
-std::string path_of(const Curve& curve, const Axis& x, const Axis& y) {
+std::string path_of(const Curve& curve, const Axis& x, const Axis& y, double divisor) {
   std::string path;
   for (const Curve::Point& point : curve.points()) {
     path += text(path.empty() ? "M%.1f %.1f" : "L%.1f %.1f", x.at(static_cast<double>(point.step), kLeft, kWidth - kRight),
-                 y.at(point.mean(), kHeight - kBottom, kTop));
+                 y.at(point.mean() / divisor, kHeight - kBottom, kTop));
   }
   return path;
 }
 
-std::string band_of(const Curve& curve, const Axis& x, const Axis& y) {
+std::string band_of(const Curve& curve, const Axis& x, const Axis& y, double divisor) {
   std::string there, back;
   for (const Curve::Point& point : curve.points()) {
     const double at = x.at(static_cast<double>(point.step), kLeft, kWidth - kRight);
-    there += text(there.empty() ? "M%.1f %.1f" : "L%.1f %.1f", at, y.at(point.high, kHeight - kBottom, kTop));
-    back = text("L%.1f %.1f", at, y.at(point.low, kHeight - kBottom, kTop)) + back;
+    there += text(there.empty() ? "M%.1f %.1f" : "L%.1f %.1f", at, y.at(point.high / divisor, kHeight - kBottom, kTop));
+    back = text("L%.1f %.1f", at, y.at(point.low / divisor, kHeight - kBottom, kTop)) + back;
   }
   return there + back + "Z";
 }
 
-std::string grid(const Axis& x, const Axis& y, double divisor, const std::string& unit) {
+std::string grid(const Axis& x, const Axis& y) {
   std::string out;
   for (double value = y.low; value <= y.high + y.step / 2; value += y.step) {
     const double at = y.at(value, kHeight - kBottom, kTop);
-    const double shown = std::fabs(value) < y.step * 1e-6 ? 0 : value / divisor;
+    const double shown = std::fabs(value) < y.step * 1e-6 ? 0 : value;
     out += text("<line class=\"grid\" x1=\"46\" x2=\"392\" y1=\"%.1f\" y2=\"%.1f\"/>", at, at);
-    out += text("<text x=\"42\" y=\"%.1f\" text-anchor=\"end\">", at + 4, 0) + html_escape(short_number(shown) + unit) + "</text>";
+    out += text("<text x=\"42\" y=\"%.1f\" text-anchor=\"end\">", at + 4, 0) + short_number(shown) + "</text>";
   }
   for (double value = x.low; value <= x.high + x.step / 2; value += x.step) {
     const double at = x.at(value, kLeft, kWidth - kRight);
@@ -139,34 +139,34 @@ std::string line_chart(const std::string& title, const std::vector<Line>& all, d
     first = std::min(first, line.curve->points().front().step);
     last = std::max(last, line.curve->points().back().step);
   }
-  const Axis y = axis(low, high, 4);
+  const Axis y = axis(low / divisor, high / divisor, 4);
   Axis x = axis(static_cast<double>(first), static_cast<double>(std::max(last, first + 1)), 4);
   x.step = std::max(1.0, x.step);
   x.low = std::floor(x.low);
   x.high = std::ceil(x.high);
 
-  std::string out = "<figure><figcaption><b>" + html_escape(title) + "</b>";
+  std::string out = "<figure><figcaption><b>" + html_escape(unit.empty() ? title : title + ", " + unit) + "</b>";
   if (lines.size() > 1) {
     for (size_t i = 0; i < lines.size(); ++i) {
       out += " <span class=\"key c" + std::to_string(i) + "\">" + html_escape(lines[i].name) + "</span>";
     }
   }
   out += "<output></output></figcaption>\n<svg viewBox=\"0 0 400 200\" role=\"img\" aria-label=\"" + html_escape(title) + "\" ";
-  out += text("data-low=\"%.17g\" data-high=\"%.17g\" ", x.low, x.high) + "data-unit=\"" + html_escape(unit) + "\" data-lines=\"";
+  out += text("data-low=\"%.17g\" data-high=\"%.17g\" ", x.low, x.high) + "data-unit=\"" + html_escape(unit.empty() ? unit : " " + unit) + "\" data-lines=\"";
   std::string data;
   for (const Line& line : lines) append(data_of(line, divisor), &data);
-  out += html_escape("[" + data + "]") + "\">" + grid(x, y, divisor, unit);
+  out += html_escape("[" + data + "]") + "\">" + grid(x, y);
   for (size_t i = 0; i < lines.size(); ++i) {
     const Curve& curve = *lines[i].curve;
     const std::string colour = " c" + std::to_string(i);
     const bool merged = std::any_of(curve.points().begin(), curve.points().end(), [](const auto& p) { return p.count > 1; });
-    if (merged) out += "<path class=\"band" + colour + "\" d=\"" + band_of(curve, x, y) + "\"/>";
-    out += "<path class=\"line" + colour + "\" d=\"" + path_of(curve, x, y) + "\"/>";
+    if (merged) out += "<path class=\"band" + colour + "\" d=\"" + band_of(curve, x, y, divisor) + "\"/>";
+    out += "<path class=\"line" + colour + "\" d=\"" + path_of(curve, x, y, divisor) + "\"/>";
     if (!lines[i].dots && curve.points().size() > 1) continue;
     for (const Curve::Point& point : curve.points()) {
       out += "<circle class=\"dot" + colour + "\" r=\"3\" " +
              text("cx=\"%.1f\" cy=\"%.1f\"/>", x.at(static_cast<double>(point.step), kLeft, kWidth - kRight),
-                  y.at(point.mean(), kHeight - kBottom, kTop));
+                  y.at(point.mean() / divisor, kHeight - kBottom, kTop));
     }
   }
   return out + "<line class=\"cursor\" y1=\"8\" y2=\"176\" x1=\"-9\" x2=\"-9\"/></svg></figure>\n";

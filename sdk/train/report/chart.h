@@ -17,7 +17,7 @@ struct Line {
 
 // <figure> with a title, a legend when there are several lines, axes with round numbers and the lines, coloured by their
 // position. The range from the lowest to the highest value of a merged point is a pale band behind its line. Lines without
-// points are left out; "" when none is left. `divisor` and `unit` are for the labels of the vertical axis.
+// points are left out; "" when none is left. Values are shown divided by `divisor`, in `unit`.
 std::string line_chart(const std::string& title, const std::vector<Line>& lines, double divisor = 1,
                        const std::string& unit = "");
 

@@ -86,7 +86,7 @@ std::string charts(const RunRecord& record) {
       memory.push_back({name.substr(prefix.size()), &curve});
     }
   }
-  out += line_chart("Peak memory by category", memory, kMiB, " MiB");
+  out += line_chart("Peak memory by category", memory, kMiB, "MiB");
   return out + "</div>\n";
 }
 
