@@ -82,11 +82,11 @@ def check_gguf(path, folder, model, tokenizer, ids, text, tolerance):
     reader = gguf.GGUFReader(path)
     config = model.config
     wanted = folder_tensors(folder)
-    # Half a step of the value itself for floats. For blocks a share of the largest value of the block: half a step for Q8_0, plus
-    # the rounding of its scale to f16; a whole one for Q4_0 and Q5_0, whose steps do not reach one of the two ends; for Q4_K,
-    # whose scales are fitted, what no sensible fit goes beyond.
+    # Half a step of the value itself for floats. For blocks a share of the largest value of the block: half a step for Q8_0, a
+    # whole one for Q4_0 and Q5_0, whose steps do not reach one of the two ends, each plus the rounding of the scale to f16; for
+    # Q4_K, whose scales are fitted, what no sensible fit goes beyond.
     worst, step = {}, {"F32": (1, 0.0), "F16": (1, 2.0**-11), "BF16": (1, 2.0**-8), "Q8_0": (32, 1.0 / 254 + 2.0**-11),
-                       "Q4_0": (32, 1.0 / 8), "Q5_0": (32, 1.0 / 16), "Q4_K": (256, 1.0 / 8)}
+                       "Q4_0": (32, 1.0 / 8 + 2.0**-11), "Q5_0": (32, 1.0 / 16 + 2.0**-11), "Q4_K": (256, 1.0 / 8)}
     for tensor in reader.tensors:
         if tensor.name == "rope_freqs.weight":
             continue
