@@ -72,9 +72,10 @@ Runtime make_runtime(int threads, const std::string &memory_limit) {
   return make<Runtime>(inlaid_runtime_create, &options);
 }
 
-Opened open_result(inlaid_runtime *runtime, const std::string &path, const std::string &weights_dtype) {
+Opened open_result(inlaid_runtime *runtime, const std::string &path, const std::string &weights_dtype, bool best) {
   nlohmann::json options = nlohmann::json::object();
   if (!weights_dtype.empty()) options["weights_dtype"] = weights_dtype;
+  if (best) options["checkpoint"] = "best";
   inlaid_model *model = nullptr;
   inlaid_adapter *adapter = nullptr;
   check(inlaid_result_open(runtime, path.c_str(), options.dump().c_str(), nullptr, &model, &adapter));

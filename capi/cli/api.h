@@ -64,7 +64,8 @@ struct Opened {
   Model model;
   Adapter adapter;  // may be empty
 };
-Opened open_result(inlaid_runtime *runtime, const std::string &path, const std::string &weights_dtype);
+// `best`: the best checkpoint of an output folder instead of the latest.
+Opened open_result(inlaid_runtime *runtime, const std::string &path, const std::string &weights_dtype, bool best);
 
 }  // namespace inlaid_cli
 

@@ -30,19 +30,26 @@ int check_data(const Common &common, const TrainOptions &options, int64_t show);
 
 struct ChatOptions {
   std::string path, prompt, system, generation, weights_dtype;
+  bool best = false;
 };
 int chat(const Common &common, const ChatOptions &options);
 
-int evaluate(const Common &common, const std::string &path, const std::vector<std::string> &data,
-             const std::string &weights_dtype, const std::vector<std::string> &set);
+struct EvalOptions {
+  std::string path, weights_dtype;
+  std::vector<std::string> data, set;
+  bool best = false;
+};
+int evaluate(const Common &common, const EvalOptions &options);
 
 struct ExportOptions {
   std::string path, to, format, dtype;
+  bool best = false;
 };
 int export_result(const Common &common, const ExportOptions &options);
 
 int describe(const Common &common, const std::string &path);
 int verify(const Common &common, const std::string &path);
+int report(const Common &common, const std::string &path, const std::string &to);
 int schema();
 
 // The configuration of a job file or of command-line options.

@@ -48,16 +48,17 @@ int main(int argc, char **argv) {
   command->add_option("--system", chat_options.system, "system message");
   command->add_option("--generation", chat_options.generation, R"(options as JSON: {"max_new_tokens": 64, "temperature": 0.7})");
   command->add_option("--weights", chat_options.weights_dtype, "f32, bf16, f16 or as_stored");
+  command->add_flag("--best", chat_options.best, "the best checkpoint of an output folder, not the latest");
   command->callback([&] { result = chat(common, chat_options); });
 
-  std::vector<std::string> data, set;
-  std::string weights;
+  EvalOptions eval_options;
   command = app.add_subcommand("eval", "loss and accuracy on data");
-  command->add_option("path", path, "what `chat` takes")->required();
-  command->add_option("--data", data, "data to evaluate on")->required();
-  command->add_option("--weights", weights, "f32, bf16, f16 or as_stored");
-  command->add_option("--set", set, "override a key of the configuration: data.max_length=512");
-  command->callback([&] { result = evaluate(common, path, data, weights, set); });
+  command->add_option("path", eval_options.path, "what `chat` takes")->required();
+  command->add_option("--data", eval_options.data, "data to evaluate on")->required();
+  command->add_option("--weights", eval_options.weights_dtype, "f32, bf16, f16 or as_stored");
+  command->add_option("--set", eval_options.set, "override a key of the configuration: data.max_length=512");
+  command->add_flag("--best", eval_options.best, "the best checkpoint of an output folder, not the latest");
+  command->callback([&] { result = evaluate(common, eval_options); });
 
   ExportOptions export_options;
   command = app.add_subcommand("export", "write what was trained as PEFT adapter, Hugging Face folder or GGUF file");
@@ -67,7 +68,14 @@ int main(int argc, char **argv) {
       ->check(CLI::IsMember({"peft", "huggingface", "gguf"}));
   command->add_option("--dtype", export_options.dtype, "f32, bf16, f16; for gguf also q8_0, q4_0, q4_k");
   command->add_option("--to", export_options.to, "where to (default: adapter, model or model.gguf in the output folder)");
+  command->add_flag("--best", export_options.best, "the best checkpoint of an output folder, not the latest");
   command->callback([&] { result = export_result(common, export_options); });
+
+  std::string report_to;
+  command = app.add_subcommand("report", "curves, answers, data and settings of a job as one HTML page");
+  command->add_option("output", path, "output folder of the job")->required();
+  command->add_option("--to", report_to, "file to write (default: report.html in the output folder)");
+  command->callback([&] { result = report(common, path, report_to); });
 
   command = app.add_subcommand("plan", "memory and work of a job, before it allocates anything");
   add_job_options(command, job);

@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
@@ -26,16 +27,15 @@ std::string checkpoint_of(const std::string &path) {
 
 }  // namespace
 
-int evaluate(const Common &common, const std::string &path, const std::vector<std::string> &data,
-             const std::string &weights_dtype, const std::vector<std::string> &set) {
+int evaluate(const Common &common, const EvalOptions &eval) {
   const Runtime runtime = make_runtime(common.threads, common.memory_limit);
   TrainOptions options;
-  options.model = path;
-  options.data = data;
-  options.set = set;
+  options.model = eval.path;
+  options.data = eval.data;
+  options.set = eval.set;
   options.full = true;  // no adapter part: what is evaluated comes from the path
   const Config config = job_config(options);
-  const Opened opened = open_result(runtime.get(), path, weights_dtype);
+  const Opened opened = open_result(runtime.get(), eval.path, eval.weights_dtype, eval.best);
   const Dataset dataset = make<Dataset>(inlaid_dataset_open, opened.model.get(), config.get(), "train");
   const Event event =
       make<Event>(inlaid_evaluate, opened.model.get(), opened.adapter.get(), dataset.get(), static_cast<inlaid_cancel *>(nullptr));
@@ -51,7 +51,7 @@ int evaluate(const Common &common, const std::string &path, const std::vector<st
 
 int export_result(const Common &common, const ExportOptions &options) {
   const Runtime runtime = make_runtime(common.threads, common.memory_limit);
-  const Opened opened = open_result(runtime.get(), options.path, "");
+  const Opened opened = open_result(runtime.get(), options.path, "", options.best);
   std::string to = options.to;
   if (options.format == "peft") {
     if (!opened.adapter) throw Failure(kUsage, options.path + " has no adapter; export it as huggingface or gguf");
@@ -78,7 +78,7 @@ int describe(const Common &common, const std::string &path) {
   if (std::filesystem::exists(std::filesystem::path(folder) / "manifest.pb")) {
     described = text(inlaid_checkpoint_manifest, runtime.get(), folder.c_str(), 1);
   } else {
-    const Opened opened = open_result(runtime.get(), path, "as_stored");
+    const Opened opened = open_result(runtime.get(), path, "as_stored", false);
     described = opened.adapter ? text(inlaid_adapter_describe, opened.adapter.get()) : text(inlaid_model_describe, opened.model.get());
   }
   std::printf("%s\n", common.json ? described.c_str() : nlohmann::ordered_json::parse(described).dump(2).c_str());
@@ -97,6 +97,21 @@ int verify(const Common &common, const std::string &path) {
     }
   }
   return report.value("ok", false) ? kDone : kDamaged;
+}
+
+int report(const Common &common, const std::string &path, const std::string &to) {
+  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const std::string html = text(inlaid_job_report, runtime.get(), path.c_str());
+  const std::string target = to.empty() ? (std::filesystem::path(path) / "report.html").string() : to;
+  std::ofstream file(target, std::ios::binary);
+  file << html;
+  if (!file.flush()) throw Failure(kResources, target + ": could not be written");
+  if (common.json) {
+    std::printf("%s\n", json({{"path", target}}).dump().c_str());
+  } else {
+    std::printf("wrote %s\n", target.c_str());
+  }
+  return kDone;
 }
 
 int schema() {

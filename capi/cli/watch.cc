@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace inlaid_cli {
 namespace {
@@ -64,9 +66,12 @@ class Screen {
              number("%.0f", inlaid_event_metric(event, "eval_rows")) + " rows");
         break;
       case INLAID_EVENT_CHECKPOINT: line(std::string("saved ") + inlaid_event_text(event)); break;
+      case INLAID_EVENT_SAMPLE: sample(event); break;
+      case INLAID_EVENT_CHANGE: line(std::string("changed: ") + inlaid_event_text(event)); break;
       case INLAID_EVENT_WARNING: line(std::string("warning: ") + inlaid_event_text(event)); break;
       case INLAID_EVENT_DONE:
         end_bar();
+        if (std::string_view(inlaid_event_text(event)).starts_with("stopped early")) line(inlaid_event_text(event));
         if (rows_ > 0 && seen_ > 0) {
           line("rows seen " + std::to_string(seen_) + " / rows there " + std::to_string(rows_));
         }
@@ -107,6 +112,11 @@ class Screen {
     std::printf("\r\033[K[%s] %s", bar.c_str(), text.c_str());
     std::fflush(stdout);
     open_ = true;
+  }
+
+  void sample(const inlaid_event *event) {
+    const nlohmann::json json = nlohmann::json::parse(inlaid_event_json(event));
+    line("> " + json.value("prompt", "") + "\n" + inlaid_event_text(event));
   }
 
   void end_bar() {

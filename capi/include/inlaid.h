@@ -238,7 +238,8 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_model_load(inlaid_runtime *rt, co
                                                           inlaid_comm *comm_or_null,
                                                           inlaid_model **out) INLAID_NOEXCEPT;
 /* Opens what training made, whatever form it has: output folder of a job, checkpoint, PEFT folder, Hugging Face folder or
- * GGUF file. *out_adapter is NULL when there is none. json as in inlaid_model_load. */
+ * GGUF file. *out_adapter is NULL when there is none. json as in inlaid_model_load, and "checkpoint": "latest" (the default) or
+ * "best", for an output folder. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_result_open(inlaid_runtime *rt, const char *path, const char *json,
                                                            inlaid_comm *comm_or_null, inlaid_model **out_model,
                                                            inlaid_adapter **out_adapter) INLAID_NOEXCEPT;
@@ -329,6 +330,10 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_trainer_accumulate(inlaid_trainer
  * bit one step of k micro-batches. FAILED_PRECONDITION if nothing was accumulated, or for a gradient that is not finite
  * (naming the parameter; nothing is changed then). */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_trainer_apply(inlaid_trainer *t, inlaid_event **out) INLAID_NOEXCEPT;
+/* Changes optim.learning_rate, optim.weight_decay or optim.max_grad_norm for all steps to come; json is the value. A
+ * checkpoint carries the change. FAILED_PRECONDITION for another key, INVALID_ARGUMENT for a value out of range. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_trainer_set(inlaid_trainer *t, const char *key,
+                                                           const char *json) INLAID_NOEXCEPT;
 /* Evaluates on d; event (new) of kind EVAL. Changes nothing. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_trainer_evaluate(inlaid_trainer *t, inlaid_dataset *d,
                                                                 inlaid_cancel *c_or_null,
@@ -345,10 +350,13 @@ typedef struct inlaid_run inlaid_run;
 #define INLAID_EVENT_WARNING    4
 #define INLAID_EVENT_STATE      5   /* starting running paused saving stopping done stopped failed cancelled */
 #define INLAID_EVENT_DONE       6
+#define INLAID_EVENT_SAMPLE     7   /* an answer to one of logging.sample_prompts; the prompt is in the event's JSON */
+#define INLAID_EVENT_CHANGE     8   /* a key that was changed while training, with its value */
 
 /* Trains on an SDK thread (new) until all steps are done. json (may be NULL): {"until": step, "eval_steps": n,
- * "save_steps": n, "save_total_limit": n, "checkpoint_dir": path}. The trainer is busy until the run has ended: using it is
- * FAILED_PRECONDITION. eval_data may be NULL. */
+ * "save_steps": n, "save_total_limit": n, "checkpoint_dir": path, "keep_best": n, "early_stopping_patience": n,
+ * "early_stopping_threshold": x}, as the keys of the same names in a configuration. The trainer is busy until the run has
+ * ended: using it is FAILED_PRECONDITION. eval_data may be NULL. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_run_start(inlaid_trainer *t, inlaid_dataset *eval_data_or_null,
                                                          const char *json, inlaid_run **out) INLAID_NOEXCEPT;
 /* Next event (new), or success with a NULL event on timeout. The queue is bounded: step events may be dropped when nobody
@@ -358,6 +366,9 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_run_next(inlaid_run *r, int64_t t
 /* Asks for "pause", "resume", "save", "eval" or "stop" (after the current step; saves), served between steps; the answer is
  * an event. INVALID_ARGUMENT for another verb. [any thread] */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_run_request(inlaid_run *r, const char *verb) INLAID_NOEXCEPT;
+/* inlaid_trainer_set before the next step; the answer is an event. Errors as there, at once. [any thread] */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_run_set(inlaid_run *r, const char *key,
+                                                       const char *json) INLAID_NOEXCEPT;
 /* Ends the run as soon as possible, in any phase, without saving: one atomic store, async-signal-safe. [any thread] */
 INLAID_API void inlaid_run_cancel(inlaid_run *r) INLAID_NOEXCEPT;
 /* Waits for the end and returns the run's own error: NULL if it finished or was stopped, CANCELLED if cancelled.
@@ -380,7 +391,7 @@ INLAID_API const char *inlaid_event_metric_name(const inlaid_event *e, uint32_t 
 INLAID_API double inlaid_event_metric_value(const inlaid_event *e, uint32_t i) INLAID_NOEXCEPT;
 /* Value of a metric by name; NaN if the event has none of that name. */
 INLAID_API double inlaid_event_metric(const inlaid_event *e, const char *name) INLAID_NOEXCEPT;
-/* State name, warning, checkpoint folder, or how the run ended; "" for other kinds; borrowed from e. */
+/* State name, warning, checkpoint folder, answer, changed key, or how the run ended; "" for other kinds; borrowed from e. */
 INLAID_API const char *inlaid_event_text(const inlaid_event *e) INLAID_NOEXCEPT;
 /* The whole event as JSON; borrowed from e. */
 INLAID_API const char *inlaid_event_json(const inlaid_event *e) INLAID_NOEXCEPT;
@@ -406,6 +417,10 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_model(inlaid_job *j, inlaid_m
                                                          inlaid_adapter **out_adapter) INLAID_NOEXCEPT;
 /* JSON (new): parameters, rows, steps done and in all, checkpoint from which it was resumed. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_describe(inlaid_job *j, inlaid_buffer **out_json) INLAID_NOEXCEPT;
+/* HTML page (new) about the job of an output folder, whether it still trains or not: curves, samples, data, configuration.
+ * One self-contained file. NOT_FOUND. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_report(inlaid_runtime *rt, const char *output_dir,
+                                                          inlaid_buffer **out_html) INLAID_NOEXCEPT;
 /* Drops the caller's reference; a run keeps what it needs alive. */
 INLAID_API void inlaid_job_release(inlaid_job *j) INLAID_NOEXCEPT;
 
@@ -441,7 +456,8 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_generator_create(inlaid_model *m,
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_generator_prompt(inlaid_generator *g, const void *int32_ids,
                                                                 uint64_t bytes) INLAID_NOEXCEPT;
 /* Next token: its id, the text (new) that became final with it, and *out_done = 1 with the last one, then OUT_OF_RANGE. Stop
- * tokens and stop texts are not part of the text. Greedy output equals plain forward passes. */
+ * tokens and stop texts are not part of the text. Greedy output equals plain forward passes. FAILED_PRECONDITION before the
+ * first prompt. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_generator_next(inlaid_generator *g, inlaid_cancel *c_or_null,
                                                               int32_t *out_id, inlaid_buffer **out_utf8,
                                                               int32_t *out_done) INLAID_NOEXCEPT;

@@ -3,6 +3,7 @@
 #include "capi/include/inlaid.h"
 #include "capi/src/guard.h"
 #include "capi/src/handles.h"
+#include "sdk/train/report/report.h"
 
 using namespace inlaid;
 using namespace inlaid::capi;
@@ -39,6 +40,15 @@ inlaid_error *inlaid_job_resume(inlaid_runtime *rt, const char *output_dir, inla
     const std::shared_ptr<RuntimeState> &state = checked(rt, "runtime").value;
     state->check_up();
     *out = new inlaid_job(own(state, train::Job::resume(state->runtime, &required(output_dir, "output_dir"))));
+  });
+}
+
+inlaid_error *inlaid_job_report(inlaid_runtime *rt, const char *output_dir, inlaid_buffer **out_html) INLAID_NOEXCEPT {
+  if (out_html != nullptr) *out_html = nullptr;
+  return guard([&] {
+    required(out_html, "out_html");
+    Runtime &runtime = *checked(rt, "runtime").value->runtime;
+    *out_html = buffer(train::report_html(runtime.files, &required(output_dir, "output_dir")));
   });
 }
 

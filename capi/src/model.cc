@@ -14,7 +14,8 @@ using namespace inlaid::capi;
 
 namespace {
 
-models::LoadOptions parse_load_options(const char *text) {
+// `best` takes the key "checkpoint" of inlaid_result_open; null where there is no such key.
+models::LoadOptions parse_load_options(const char *text, bool *best = nullptr) {
   models::LoadOptions options;
   const std::string what = "json";
   const Json json = text == nullptr ? Json::object() : parse_json(text, what);
@@ -31,8 +32,16 @@ models::LoadOptions parse_load_options(const char *text) {
       options.tokenizer = string_at(json, key, what);
     } else if (key == "chat_template") {
       options.chat_template = string_at(json, key, what);
+    } else if (key == "checkpoint" && best != nullptr) {
+      const std::string name = string_at(json, key, what);
+      if (name != "latest" && name != "best") {
+        fail(Code::kInvalidArgument, what, ": checkpoint '", name, "' is none of latest, best");
+      }
+      *best = name == "best";
     } else {
-      const std::string near = nearest(key, {"weights_dtype", "tokenizer", "chat_template"});
+      std::vector<std::string> known = {"weights_dtype", "tokenizer", "chat_template"};
+      if (best != nullptr) known.push_back("checkpoint");
+      const std::string near = nearest(key, known);
       fail(Code::kInvalidArgument, what, ": unknown key '", key, "'", near.empty() ? "" : "; did you mean '" + near + "'?");
     }
   }
@@ -150,7 +159,9 @@ inlaid_error *inlaid_result_open(inlaid_runtime *rt, const char *path, const cha
     check_one_rank(comm_or_null);
     const std::shared_ptr<RuntimeState> &state = checked(rt, "runtime").value;
     state->check_up();
-    const train::Result result = train::open_result(state->runtime, &required(path, "path"), parse_load_options(json));
+    bool best = false;
+    const models::LoadOptions options = parse_load_options(json, &best);
+    const train::Result result = train::open_result(state->runtime, &required(path, "path"), options, best);
     const std::shared_ptr<ModelState> model = own(state, result.model);
     std::unique_ptr<inlaid_adapter> adapter;
     if (result.adapter != nullptr) adapter = std::make_unique<inlaid_adapter>(result.adapter, model);

@@ -36,8 +36,16 @@ train::RunOptions parse_run_options(const char *text) {
       options.save_total_limit = count_at(json, key, what);
     } else if (key == "checkpoint_dir") {
       options.checkpoint_folder = string_at(json, key, what);
+    } else if (key == "keep_best") {
+      options.keep_best = count_at(json, key, what);
+    } else if (key == "early_stopping_patience") {
+      options.patience = count_at(json, key, what);
+    } else if (key == "early_stopping_threshold") {
+      options.threshold = number_at(json, key, what);
+      if (!(options.threshold >= 0)) fail(Code::kInvalidArgument, what, ": ", key, " must not be negative");
     } else {
-      const std::string near = nearest(key, {"until", "eval_steps", "save_steps", "save_total_limit", "checkpoint_dir"});
+      const std::string near = nearest(key, {"until", "eval_steps", "save_steps", "save_total_limit", "checkpoint_dir", "keep_best",
+                                             "early_stopping_patience", "early_stopping_threshold"});
       fail(Code::kInvalidArgument, what, ": unknown key '", key, "'", near.empty() ? "" : "; did you mean '" + near + "'?");
     }
   }
@@ -75,6 +83,10 @@ inlaid_error *inlaid_run_next(inlaid_run *r, int64_t timeout_ms, inlaid_event **
 
 inlaid_error *inlaid_run_request(inlaid_run *r, const char *verb) INLAID_NOEXCEPT {
   return guard([&] { checked(r, "run").value->request(&required(verb, "verb")); });
+}
+
+inlaid_error *inlaid_run_set(inlaid_run *r, const char *key, const char *json) INLAID_NOEXCEPT {
+  return guard([&] { checked(r, "run").value->set(&required(key, "key"), &required(json, "json")); });
 }
 
 void inlaid_run_cancel(inlaid_run *r) INLAID_NOEXCEPT {

@@ -160,6 +160,15 @@ inlaid_error *inlaid_trainer_apply(inlaid_trainer *t, inlaid_event **out) INLAID
   });
 }
 
+inlaid_error *inlaid_trainer_set(inlaid_trainer *t, const char *key, const char *json) INLAID_NOEXCEPT {
+  return guard([&] {
+    inlaid_trainer &trainer = checked(t, "trainer");
+    const Owner owner(trainer, "trainer");
+    trainer.value->check_idle();
+    trainer.value->trainer->set(&required(key, "key"), &required(json, "json"));
+  });
+}
+
 inlaid_error *inlaid_trainer_evaluate(inlaid_trainer *t, inlaid_dataset *d, inlaid_cancel *c_or_null,
                                       inlaid_event **out) INLAID_NOEXCEPT {
   if (out != nullptr) *out = nullptr;

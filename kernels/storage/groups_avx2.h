@@ -140,7 +140,8 @@ INLAID_DECODE_INLINE void groups_q6_k(const uint8_t* block, int first, int end, 
 // 32 values of five bits: nibbles, low ones first, and a bit each.
 INLAID_DECODE_INLINE __m256i five_bits(const uint8_t* bits, const uint8_t* nibbles) {
   const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(nibbles));
-  const __m256i low = _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(packed, 4), packed), _mm256_set1_epi8(15));
+  const __m256i both = _mm256_set_m128i(_mm_srli_epi16(packed, 4), packed);
+  const __m256i low = _mm256_and_si256(both, _mm256_set1_epi8(15));
   // Byte j looks at bit j % 8 of byte j / 8.
   const __m256i spread =
       _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(word_at(bits))),
@@ -169,7 +170,8 @@ INLAID_DECODE_INLINE void decode_q5_1(const uint8_t* src, int64_t count, float* 
 
 // True if `type` is one of these, and then decoded.
 template <typename Store>
-INLAID_DECODE_INLINE bool decode_groups(DType type, const uint8_t* row, int64_t begin, int64_t count, float* dst) {
+INLAID_DECODE_INLINE bool decode_groups(DType type, const uint8_t* row, int64_t begin, int64_t count,
+                                        float* dst) {
   switch (type) {
     case DType::q5_0:
       decode_q5_0<Store>(row + begin / 32 * 22, count, dst);

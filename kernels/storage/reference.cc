@@ -87,7 +87,8 @@ double value(DType type, const uint8_t* row, int64_t index) {
     case DType::q5_0:
       return half_at(block) * static_cast<float>((nibble(block + 6) | bit(block + 2) << 4) - 16);
     case DType::q5_1:
-      return half_at(block) * static_cast<float>(nibble(block + 8) | bit(block + 4) << 4) + half_at(block + 2);
+      return half_at(block) * static_cast<float>(nibble(block + 8) | bit(block + 4) << 4) +
+             half_at(block + 2);
     case DType::q2_k:
     case DType::q3_k:
     case DType::q4_k:

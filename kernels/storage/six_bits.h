@@ -11,8 +11,8 @@ struct ScaleAndMinimum {
 };
 
 // Group g of the 12 bytes of q4_k and q5_k. Bytes 0 to 3 hold the scales of groups 0 to 3, bytes 4 to 7 their
-// minima, in the low six bits; bytes 8 to 11 the low nibbles of scale and minimum of groups 4 to 7, whose high
-// two bits are on top of the first eight bytes.
+// minima, in the low six bits; bytes 8 to 11 the low nibbles of scale and minimum of groups 4 to 7, whose
+// high two bits are on top of the first eight bytes.
 constexpr ScaleAndMinimum scale_and_minimum(const uint8_t* p, int g) {
   if (g < 4) return {p[g] & 63, p[g + 4] & 63};
   return {(p[g + 4] & 15) | p[g - 4] >> 6 << 4, p[g + 4] >> 4 | p[g] >> 6 << 4};

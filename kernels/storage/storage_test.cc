@@ -204,7 +204,7 @@ TEST(Encode, WritesTheQ4KOfGgml) {
   }
 }
 
-// The error of a value is bounded by the steps of its group: scale, and the six-bit rounding of scale and minimum.
+// Of normally distributed values, as weights nearly are: about what four bits can keep, and not more.
 TEST(Encode, Q4KIsClose) {
   std::mt19937 rng(11);
   std::normal_distribution<float> normal(0, 0.05f);

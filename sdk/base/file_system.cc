@@ -17,15 +17,28 @@ std::string read_text(FileSystem& fs, const std::string& path, uint64_t limit) {
 }
 
 void write_atomically(FileSystem& fs, const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".tmp";
-  {
-    std::unique_ptr<WritableFile> file = fs.create(temporary);
-    file->write(std::as_bytes(std::span(bytes.data(), bytes.size())));
-    file->sync();
-    file->close();
-  }
-  fs.rename(temporary, path);
+  replace_file(fs, path, [&](WritableFile& file) {
+    file.write(std::as_bytes(std::span(bytes.data(), bytes.size())));
+    file.sync();
+  });
   fs.sync_folder(parent_path(path));
+}
+
+void replace_file(FileSystem& fs, const std::string& path, const std::function<void(WritableFile&)>& write) {
+  const std::string temporary = path + ".tmp";
+  try {
+    const std::unique_ptr<WritableFile> file = fs.create(temporary);
+    write(*file);
+    file->close();
+    fs.rename(temporary, path);
+  } catch (...) {
+    try {
+      fs.remove_all(temporary);
+    } catch (...) {
+      // The first error is the one to report; the next write truncates what is left.
+    }
+    throw;
+  }
 }
 
 std::string join_path(std::string_view a, std::string_view b) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,7 +61,10 @@ FileSystem& posix_file_system();
 
 // Whole-file helpers. read_text refuses files over `limit` bytes (kInvalidArgument).
 std::string read_text(FileSystem& fs, const std::string& path, uint64_t limit = uint64_t{1} << 30);
-// Writes path + ".tmp", syncs, renames over `path`, syncs the folder.
+// Calls `write` with path + ".tmp", then renames that over `path`. After an error `path` is as before and the temporary file
+// is gone. Durable only if `write` syncs and the caller syncs the folder.
+void replace_file(FileSystem& fs, const std::string& path, const std::function<void(WritableFile&)>& write);
+// replace_file with these bytes, made durable.
 void write_atomically(FileSystem& fs, const std::string& path, std::string_view bytes);
 
 // a + "/" + b with one slash; b alone when b is absolute.

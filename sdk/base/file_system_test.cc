@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "sdk/base/error.h"
+#include "sdk/base/testing/fault_file_system.h"
 #include "sdk/base/testing/memory_file_system.h"
 
 namespace inlaid {
@@ -152,6 +153,25 @@ TEST_P(Files, WholeFileHelpers) {
   EXPECT_EQ(fs().list(folder_), std::vector<std::string>{"a"}) << "no temporary file stays";
   EXPECT_EQ(error_of([&] { read_text(fs(), path("a"), 5); }).code(), Code::kInvalidArgument);
   EXPECT_EQ(read_text(fs(), path("a"), 6).size(), 6u);
+}
+
+// Whichever operation of a write fails, the file is as before or new, and no temporary file stays.
+TEST(WriteAtomically, FaultAtEveryOperation) {
+  testing::MemoryFileSystem disk;
+  testing::FaultFileSystem fs(disk);
+  disk.make_folders("/d");
+  write_atomically(fs, "/d/a", "old");
+  fs.reset();
+  write_atomically(fs, "/d/a", "old");
+  const int64_t operations = fs.operations();
+  for (int64_t n = 0; n < operations; ++n) {
+    fs.reset();
+    fs.fail_at(n, Code::kResourceExhausted);
+    EXPECT_THROW(write_atomically(fs, "/d/a", "new"), Error) << n;
+    const bool renamed = n == operations - 1;  // the folder's sync is the last operation
+    EXPECT_EQ(read_text(disk, "/d/a"), renamed ? "new" : "old") << n;
+    EXPECT_EQ(disk.list("/d"), std::vector<std::string>{"a"}) << n;
+  }
 }
 
 TEST_P(Files, ReadsFromSeveralThreads) {

@@ -73,10 +73,13 @@ Json verify(FileSystem& fs, const std::string& folder);
 // written atomically. Where index.json is missing, damaged or one behind, the latest comes from the folders that are whole.
 std::string checkpoint_name(int64_t step);
 std::string latest_checkpoint(FileSystem& fs, const std::string& folder);  // path, "" when there is none
-std::string best_checkpoint(FileSystem& fs, const std::string& folder);    // path, "" when none is recorded and whole
+std::string best_checkpoint(FileSystem& fs, const std::string& folder);    // path of the best that is recorded and whole, or ""
 void record_latest(FileSystem& fs, const std::string& folder, const std::string& name);
-void record_best(FileSystem& fs, const std::string& folder, const std::string& name);
-// Removes damaged ones, then the oldest, until `keep` are left (0 = keep all), never `latest` or `best`; and leftovers of
+// The names of the best ones, the best first; those of them that are not there are left out.
+void record_best(FileSystem& fs, const std::string& folder, const std::vector<std::string>& names);
+// Removes one checkpoint; a crash in between leaves it whole or gone.
+void remove(FileSystem& fs, const std::string& folder, const std::string& name);
+// Keeps the `keep` newest (0 = all), `latest` and the best ones, and removes the others, damaged ones first; and leftovers of
 // interrupted saves.
 void prune(FileSystem& fs, const std::string& folder, int64_t keep);
 

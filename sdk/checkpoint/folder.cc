@@ -91,13 +91,25 @@ std::string name_in(const Json& index, const char* key) {
   return step_of(name) ? name : "";
 }
 
-void record(FileSystem& fs, const std::string& folder, const char* key, const std::string& name) {
-  if (!step_of(name)) fail(Code::kInvalidArgument, "'", name, "' is no name of a checkpoint; an example is step-000100");
-  if (!fs.is_folder(join_path(folder, name))) {
-    fail(Code::kNotFound, join_path(folder, name), ": there is no checkpoint of this name to record");
+// The names under "best" that are names of checkpoints.
+std::vector<std::string> best_names(const Json& index) {
+  std::vector<std::string> names;
+  const auto found = index.find("best");
+  if (found == index.end() || !found->is_array()) return names;
+  for (const Json& entry : *found) {
+    if (entry.is_string() && step_of(entry.get<std::string>())) names.push_back(entry.get<std::string>());
   }
+  return names;
+}
+
+void check_name(const std::string& name) {
+  if (!step_of(name)) fail(Code::kInvalidArgument, "'", name, "' is no name of a checkpoint; an example is step-000100");
+}
+
+void record(FileSystem& fs, const std::string& folder, const char* key, Json value) {
   Json index = read_index(fs, folder);
-  index[key] = name;
+  if (index.contains(key) && index[key] == value) return;
+  index[key] = std::move(value);
   write_atomically(fs, join_path(folder, kIndexFile), to_text(index) + "\n");
 }
 
@@ -109,6 +121,16 @@ void remove_leftovers(FileSystem& fs, const std::string& folder) {
     const std::string_view stem = std::string_view(name).substr(0, name.size() - suffix.size());
     if (stem == kIndexFile || step_of(stem)) fs.remove_all(join_path(folder, name));
   }
+}
+
+void remove_all(FileSystem& fs, const std::string& folder, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  for (const std::string& name : names) {
+    const std::string path = join_path(folder, name);
+    fs.rename(path, path + kTemporarySuffix);
+  }
+  fs.sync_folder(folder);
+  remove_leftovers(fs, folder);
 }
 
 }  // namespace
@@ -135,17 +157,34 @@ std::string latest_checkpoint(FileSystem& fs, const std::string& folder) {
 }
 
 std::string best_checkpoint(FileSystem& fs, const std::string& folder) {
-  const std::string name = name_in(read_index(fs, folder), "best");
-  if (name.empty()) return "";
-  const std::string path = join_path(folder, name);
-  return created_if_whole(fs, path) ? path : "";
+  for (const std::string& name : best_names(read_index(fs, folder))) {
+    const std::string path = join_path(folder, name);
+    if (created_if_whole(fs, path)) return path;
+  }
+  return "";
 }
 
 void record_latest(FileSystem& fs, const std::string& folder, const std::string& name) {
+  check_name(name);
+  if (!fs.is_folder(join_path(folder, name))) {
+    fail(Code::kNotFound, join_path(folder, name), ": there is no checkpoint of this name to record");
+  }
   record(fs, folder, "latest", name);
 }
 
-void record_best(FileSystem& fs, const std::string& folder, const std::string& name) { record(fs, folder, "best", name); }
+void record_best(FileSystem& fs, const std::string& folder, const std::vector<std::string>& names) {
+  Json list = Json::array();
+  for (const std::string& name : names) {
+    check_name(name);
+    if (fs.is_folder(join_path(folder, name))) list.push_back(name);
+  }
+  record(fs, folder, "best", std::move(list));
+}
+
+void remove(FileSystem& fs, const std::string& folder, const std::string& name) {
+  remove_leftovers(fs, folder);
+  remove_all(fs, folder, {name});
+}
 
 void prune(FileSystem& fs, const std::string& folder, int64_t keep) {
   if (keep < 0) fail(Code::kInvalidArgument, "the number of checkpoints to keep must be at least 0, not ", keep);
@@ -158,21 +197,14 @@ void prune(FileSystem& fs, const std::string& folder, int64_t keep) {
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const Json index = read_index(fs, folder);
-  const std::set<std::string> kept = {name_in(index, "latest"), name_in(index, "best"),
-                                      base_name(latest_checkpoint(fs, folder))};
-  int64_t left = static_cast<int64_t>(found.size());
-  bool renamed = false;
-  for (const auto& [created, name] : found) {
-    if (left <= keep) break;
-    if (kept.count(name) > 0) continue;
-    const std::string path = join_path(folder, name);
-    fs.rename(path, path + kTemporarySuffix);
-    renamed = true;
-    --left;
+  const std::vector<std::string> best = best_names(index);
+  std::set<std::string> kept = {name_in(index, "latest"), base_name(latest_checkpoint(fs, folder))};
+  kept.insert(best.begin(), best.end());
+  std::vector<std::string> old;
+  for (size_t i = 0; i + static_cast<size_t>(keep) < found.size(); ++i) {
+    if (kept.count(found[i].second) == 0) old.push_back(found[i].second);
   }
-  if (!renamed) return;
-  fs.sync_folder(folder);
-  remove_leftovers(fs, folder);
+  remove_all(fs, folder, old);
 }
 
 }  // namespace inlaid::checkpoint

@@ -51,11 +51,23 @@ TEST_F(FolderTest, NothingThere) {
 TEST_F(FolderTest, IndexSaysLatestAndBest) {
   save_step(5, 1000);
   save_step(10, 2000);
-  record_best(fs_, "run", "step-000005");
+  record_best(fs_, "run", {"step-000005"});
   record_latest(fs_, "run", "step-000010");
-  EXPECT_EQ(read_text(fs_, "run/index.json"), "{\"best\":\"step-000005\",\"latest\":\"step-000010\"}\n");
+  EXPECT_EQ(read_text(fs_, "run/index.json"), "{\"best\":[\"step-000005\"],\"latest\":\"step-000010\"}\n");
   EXPECT_EQ(latest(), "run/step-000010");
   EXPECT_EQ(best_checkpoint(fs_, "run"), "run/step-000005");
+  record_best(fs_, "run", {"step-000007", "step-000010", "step-000005"});  // the first one was never saved
+  EXPECT_EQ(best_checkpoint(fs_, "run"), "run/step-000010");
+  fs_.remove_all("run/step-000010/manifest.pb");
+  EXPECT_EQ(best_checkpoint(fs_, "run"), "run/step-000005");
+  EXPECT_EQ(error_of([&] { record_best(fs_, "run", {"../run"}); }).code(), Code::kInvalidArgument);
+}
+
+TEST_F(FolderTest, RemoveOne) {
+  save_step(5, 1000);
+  save_step(10, 2000);
+  remove(fs_, "run", "step-000005");
+  EXPECT_EQ(list(), std::vector<std::string>{"step-000010"});
 }
 
 TEST_F(FolderTest, MissingOrDamagedIndex) {
@@ -114,10 +126,10 @@ TEST_F(FolderTest, CheckpointOfANewerReleaseIsAnError) {
 TEST_F(FolderTest, PruneKeepsLatestBestAndTheNewest) {
   for (int64_t step = 1; step <= 6; ++step) save_step(step, 1000 * step);
   record_latest(fs_, "run", "step-000006");
-  record_best(fs_, "run", "step-000002");
+  record_best(fs_, "run", {"step-000002"});
   prune(fs_, "run", 0);
   EXPECT_EQ(list().size(), 7u);
-  prune(fs_, "run", 4);
+  prune(fs_, "run", 3);  // and the best one
   EXPECT_EQ(list(), (std::vector<std::string>{"index.json", "step-000002", "step-000004", "step-000005", "step-000006"}));
   prune(fs_, "run", 1);
   EXPECT_EQ(list(), (std::vector<std::string>{"index.json", "step-000002", "step-000006"}));

@@ -81,6 +81,12 @@ void Config::check_job() const {
     refuse("model.path", "is needed: a model folder or GGUF file, or 'model.config' to train from scratch");
   }
   if (!has("data.train")) missing("data.train");
+  const bool evaluates = has("data.eval") || number("data.eval_fraction") > 0;
+  for (const char* key : {"train.early_stopping_patience", "checkpoint.keep_best"}) {
+    if (!has(key) || integer(key) == 0) continue;
+    if (!evaluates) refuse(key, "needs something to evaluate on: set 'data.eval' or 'data.eval_fraction'");
+    if (!has("train.eval_steps")) refuse(key, "needs evaluations in the course of training: set 'train.eval_steps'");
+  }
 }
 
 std::string Config::to_json() const {

@@ -1,5 +1,6 @@
 #include "sdk/config/rules.h"
 
+#include <algorithm>
 #include <array>
 
 namespace inlaid::config {
@@ -16,6 +17,7 @@ class Rules {
     steps();
     batch();
     learning_rate();
+    records();
   }
 
  private:
@@ -51,6 +53,17 @@ class Rules {
       refuse(b, "excludes " + quoted(a) + ": set one of both and leave the other out, or null");
   }
 
+  // What one writer reads another one must write.
+  void records() {
+    const Json writers = value("logging.writers");
+    const auto has = [&](const char* name) { return std::find(writers.begin(), writers.end(), name) != writers.end(); };
+    if (has("html") && !has("jsonl")) refuse("logging.writers", "needs \"jsonl\" beside \"html\", which is made from it");
+    if (!set("checkpoint.keep_best")) put("checkpoint.keep_best", set("train.early_stopping_patience") ? 1 : 0);
+    if (set("train.early_stopping_threshold") && !set("train.early_stopping_patience")) {
+      refuse("train.early_stopping_threshold", "has no effect without 'train.early_stopping_patience'");
+    }
+  }
+
   void model() { not_both("model.path", "model.config"); }
 
   // Keys of an adapter without one would be ignored, and an adapter read from a folder brings its own.
@@ -76,6 +89,14 @@ class Rules {
   bool has_adapter() const { return set("adapter.peft_type") || set("adapter.path"); }
 
   void data() {
+    if (set("data.eval")) {
+      const Json sources = value("data.eval");
+      for (size_t i = 0; i < sources.size(); ++i) {
+        if (sources[i]["weight"] != 1.0) {
+          refuse("data.eval[" + std::to_string(i) + "].weight", "has no effect: an evaluation takes every row once");
+        }
+      }
+    }
     if (set("data.eval") && value("data.eval_fraction").get<double>() > 0) {
       refuse("data.eval_fraction", "excludes 'data.eval': evaluation data are given, or held out, not both");
     }

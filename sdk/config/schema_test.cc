@@ -60,7 +60,6 @@ TEST(Schema, StatesTypesRangesAndValues) {
   EXPECT_EQ(to_text(value("optim.adam_beta1")), R"({"type":"number","minimum":0,"exclusiveMaximum":1})");
   EXPECT_EQ(to_text(value("model.recompute")), R"({"type":"string","enum":["none","full","auto"]})");
   EXPECT_EQ(to_text(value("parallel.tensor")), R"({"const":1})");
-  EXPECT_EQ(to_text(property(root, "train.early_stopping_patience")["type"]), "\"null\"");
   EXPECT_EQ(to_text(value("adapter.rank_pattern")),
             R"({"type":"object","additionalProperties":{"type":"integer","minimum":1,"maximum":65536}})");
   EXPECT_EQ(to_text(value("data.train")["items"]["required"]), R"(["path"])");

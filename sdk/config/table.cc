@@ -106,8 +106,10 @@ constexpr Key kTable[] = {
      .help = "Evaluate every so many steps. Default: at the end."},
     {.path = "train.eval_on_start", .type = Type::kFlag, .preset = "true",
      .help = "Evaluate before the first step."},
-    {.path = "train.early_stopping_patience", .type = Type::kInteger, .min = 1, .fixed = true,
-     .help = "Stop after so many evaluations without improvement."},
+    {.path = "train.early_stopping_patience", .type = Type::kInteger, .min = 1,
+     .help = "Stop after so many evaluations in a row without a new best train.metric_for_best_model."},
+    {.path = "train.early_stopping_threshold", .type = Type::kNumber, .min = 0,
+     .help = "What a new best must be better by. Default: 0."},
     {.path = "train.metric_for_best_model", .type = Type::kText, .preset = "\"eval_loss\"",
      .values = "eval_loss",
      .help = "What makes a checkpoint the best one."},
@@ -184,6 +186,9 @@ constexpr Key kTable[] = {
      .help = "Save every so many steps. Default: at the end."},
     {.path = "checkpoint.save_total_limit", .type = Type::kInteger, .preset = "3", .min = 1,
      .help = "Checkpoints kept: the latest ones."},
+    {.path = "checkpoint.keep_best", .type = Type::kInteger, .min = 0, .max = 1000,
+     .help = "After an evaluation that is among so many best ones, save, and keep these checkpoints beside "
+             "the latest. Default: 0, or 1 with train.early_stopping_patience."},
     {.path = "checkpoint.async", .type = Type::kFlag, .preset = "false", .fixed = true,
      .help = "Write while training goes on."},
     {.path = "checkpoint.staging_bytes", .type = Type::kInteger, .preset = "268435456", .min = 1,
@@ -192,9 +197,15 @@ constexpr Key kTable[] = {
 
     {.path = "logging.logging_steps", .type = Type::kInteger, .preset = "1", .min = 1,
      .help = "A step event every so many steps."},
-    {.path = "logging.writers", .type = Type::kTexts, .preset = "[\"jsonl\"]", .values = "jsonl",
-     .later = "csv|tensorboard|html", .empty = false,
-     .help = "Files that events are written to, in output_dir."},
+    {.path = "logging.writers", .type = Type::kTexts, .preset = "[\"jsonl\",\"html\"]",
+     .values = "jsonl|csv|tensorboard|html", .empty = false,
+     .help = "Files that events are written to, in output_dir: events.jsonl; steps.csv and evals.csv; "
+             "events/ for TensorBoard; report.html, which is made from events.jsonl."},
+    {.path = "logging.sample_prompts", .type = Type::kTexts, .preset = "[]",
+     .help = "Questions to which the model's greedy answers are recorded before the first step and after the "
+             "last one."},
+    {.path = "logging.sample_max_new_tokens", .type = Type::kInteger, .preset = "64", .min = 1,
+     .max = 65536, .help = "Tokens of such an answer at most."},
 
     {.path = "runtime.cpu_threads", .type = Type::kInteger, .min = 1, .max = 4096,
      .help = "Default: one per processor."},
@@ -217,8 +228,9 @@ constexpr Key kSourceTable[] = {
      .help = "Shape of a row."},
     {.path = "columns", .type = Type::kTextMap, .preset = "{}",
      .help = "Our name of a column to the file's."},
-    {.path = "weight", .type = Type::kNumber, .preset = "1.0", .above = 0, .fixed = true,
-     .help = "Share in a mixture."},
+    {.path = "weight", .type = Type::kNumber, .preset = "1.0", .max = 1e6, .above = 0,
+     .help = "How often training draws each sample in an epoch: 0.5 = every second one, the others in the "
+             "next epoch; 2 = twice."},
     {.path = "limit", .type = Type::kInteger, .min = 1, .help = "First rows only. Default: all."},
 };
 // clang-format on

@@ -13,10 +13,10 @@
 namespace inlaid::data {
 namespace {
 
-constexpr int kRowBits = 40;  // of a row key; the rest is the epoch
+constexpr int kRowBits = 40;  // of a row key; the rest is the pass
 
-void append(const Sample& sample, int64_t epoch, MicroBatch* out) {
-  const int64_t key = (epoch << kRowBits) ^ sample.row;
+void append(const Sample& sample, int64_t pass, MicroBatch* out) {
+  const int64_t key = (pass << kRowBits) ^ sample.row;
   out->tokens.insert(out->tokens.end(), sample.tokens.begin(), sample.tokens.end());
   out->targets.insert(out->targets.end(), sample.targets.begin(), sample.targets.end());
   out->row_keys.insert(out->row_keys.end(), sample.tokens.size(), key);
@@ -38,16 +38,26 @@ int64_t longest_rows(const Dataset& dataset, int64_t count) {
   return std::accumulate(lengths.begin(), end, int64_t{0});
 }
 
+Order order_of(const Dataset& dataset, const BatchOptions& options) {
+  std::vector<Part> parts = dataset.parts();
+  if (!options.weighted) {
+    for (Part& part : parts) part.weight = 1;
+  }
+  return Order(parts, options.seed, options.shuffle);
+}
+
 }  // namespace
 
 Batcher::Batcher(std::shared_ptr<const Dataset> dataset, const BatchOptions& options)
-    : dataset_(std::move(dataset)), options_(options) {
+    : dataset_(std::move(dataset)), options_(options), order_(order_of(*dataset_, options)) {
   constexpr int64_t kMostRows = int64_t{1} << 30;  // positions and offsets are 32-bit
   if (options_.micro_batch_size < 0) {
     fail(Code::kInvalidArgument, "train.micro_batch_size ", options_.micro_batch_size, " must be positive");
   }
   if (options_.micro_batch_size > 0) {
-    row_capacity_ = longest_rows(*dataset_, options_.micro_batch_size);
+    // A micro-batch may hold the longest sample several times where samples repeat.
+    row_capacity_ = order_.repeats() ? options_.micro_batch_size * dataset_->longest()
+                                     : longest_rows(*dataset_, options_.micro_batch_size);
     if (row_capacity_ > kMostRows) {
       fail(Code::kInvalidArgument, "train.micro_batch_size ", options_.micro_batch_size, ": the ",
            options_.micro_batch_size, " longest samples have ", row_capacity_, " tokens, more than ",
@@ -74,15 +84,19 @@ int64_t Batcher::row_capacity() const {
 int64_t Batcher::document_capacity() const {
   const int64_t most =
       options_.micro_batch_size > 0 ? options_.micro_batch_size : row_capacity_ / dataset_->shortest();
-  return std::min(most, dataset_->size());
+  return std::min(most, order_.size());
+}
+
+Order::Draw Batcher::draw(int64_t epoch, int64_t index) const {
+  if (epoch < 0 || epoch >= (int64_t{1} << (63 - kRowBits)) || index < 0 || index >= order_.size()) {
+    fail(Code::kOutOfRange, "data cursor (epoch ", epoch, ", index ", index, ") is outside an epoch of ", order_.size(),
+         " samples");
+  }
+  return order_.at(epoch, index);
 }
 
 int64_t Batcher::at(int64_t epoch, int64_t index) const {
-  if (epoch < 0 || epoch >= (int64_t{1} << (63 - kRowBits)) || index < 0 || index >= dataset_->size()) {
-    fail(Code::kOutOfRange, "data cursor (epoch ", epoch, ", index ", index, ") is outside a data set of ",
-         dataset_->size(), " samples");
-  }
-  return options_.shuffle ? Permutation(options_.seed, epoch, dataset_->size())(index) : index;
+  return draw(epoch, index).sample;
 }
 
 MicroBatch Batcher::next(const Cursor& cursor) const {
@@ -90,22 +104,23 @@ MicroBatch Batcher::next(const Cursor& cursor) const {
   out.cu_seqlens.push_back(0);
   int64_t index = cursor.index;
   do {
-    const Sample sample = dataset_->sample(at(cursor.epoch, index));
+    const Order::Draw drawn = draw(cursor.epoch, index);
+    const Sample sample = dataset_->sample(drawn.sample);
     const int64_t documents = index - cursor.index;
     const bool fits = options_.micro_batch_size > 0
                           ? documents < options_.micro_batch_size
                           : out.rows() + static_cast<int64_t>(sample.tokens.size()) <= row_capacity_;
     if (!fits) break;
-    append(sample, cursor.epoch, &out);
+    append(sample, drawn.pass, &out);
     ++index;
-  } while (index < dataset_->size());
-  out.ends_epoch = index == dataset_->size();
+  } while (index < order_.size());
+  out.ends_epoch = index == order_.size();
   out.next = out.ends_epoch ? Cursor{cursor.epoch + 1, 0} : Cursor{cursor.epoch, index};
   return out;
 }
 
 int64_t Batcher::micro_batches(int64_t epoch) const {
-  const int64_t samples = dataset_->size();
+  const int64_t samples = order_.size();
   if (options_.micro_batch_size > 0) return (samples - 1) / options_.micro_batch_size + 1;
   int64_t batches = 1, rows = 0;
   for (int64_t i = 0; i < samples; ++i) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "sdk/data/dataset.h"
@@ -179,9 +180,130 @@ TEST(Batcher, RefusesWhatCannotWork) {
   EXPECT_EQ(error_of([&] {
               batcher.next({0, 3});
             }).message(),
-            "data cursor (epoch 0, index 3) is outside a data set of 3 samples");
+            "data cursor (epoch 0, index 3) is outside an epoch of 3 samples");
   EXPECT_EQ(error_of([&] { batcher.next({-1, 0}); }).code(), Code::kOutOfRange);
   EXPECT_EQ(error_of([&] { batcher.next({0, -1}); }).code(), Code::kOutOfRange);
+}
+
+// Two sources of 10 and 40 samples with these weights.
+std::shared_ptr<const Dataset> make_mixture(double first, double second) {
+  World w;
+  int length = 2;
+  for (const auto& [name, count] : {std::pair("a.jsonl", 10), std::pair("b.jsonl", 40)}) {
+    std::string rows;
+    for (int i = 0; i < count; ++i) rows += to_text({{"text", std::string(static_cast<size_t>(1 + length++ % 5), 'x')}}) + "\n";
+    w.file(name, rows);
+  }
+  w.source("a.jsonl").weight = first;
+  w.source("b.jsonl").weight = second;
+  return w.open();
+}
+
+// How often each sample is drawn in some epochs.
+std::vector<int> draws(const Batcher& batcher, int64_t first_epoch, int64_t epochs) {
+  std::vector<int> counts(50);
+  for (int64_t epoch = first_epoch; epoch < first_epoch + epochs; ++epoch) {
+    for (int64_t i = 0; i < batcher.size(); ++i) ++counts[static_cast<size_t>(batcher.at(epoch, i))];
+  }
+  return counts;
+}
+
+TEST(Batcher, WeightsOfAMixture) {
+  for (bool shuffle : {true, false}) {
+    BatchOptions options = in_order(64);
+    options.shuffle = shuffle;
+    const Batcher batcher(make_mixture(2.5, 0.25), options);
+    EXPECT_EQ(batcher.size(), 25 + 10);
+    for (int64_t epoch : {0, 1, 7}) {
+      const std::vector<int> counts = draws(batcher, epoch, 1);
+      EXPECT_EQ(std::accumulate(counts.begin(), counts.begin() + 10, 0), 25);
+      EXPECT_EQ(std::accumulate(counts.begin() + 10, counts.end(), 0), 10);
+      EXPECT_GE(*std::min_element(counts.begin(), counts.begin() + 10), 2);
+      EXPECT_LE(*std::max_element(counts.begin(), counts.end()), 4);
+    }
+    // Over four epochs: 100 draws of 10 samples, 40 of 40.
+    const std::vector<int> four = draws(batcher, 0, 4);
+    EXPECT_EQ(four, [] {
+      std::vector<int> even(50, 1);
+      std::fill(even.begin(), even.begin() + 10, 10);
+      return even;
+    }());
+    // The sources are mixed, not one after the other.
+    int64_t from_second = 0;
+    for (int64_t i = 0; i < 18; ++i) from_second += batcher.at(0, i) >= 10;
+    EXPECT_EQ(from_second > 0, shuffle);
+  }
+}
+
+// Passes have different orders, sources too, and a draw is known by its pass: no two share their dropout.
+TEST(Batcher, EveryDrawOfAMixtureHasAKeyOfItsOwn) {
+  BatchOptions options;
+  options.micro_batch_size = 3;
+  const auto dataset = make_mixture(3, 1);
+  const Batcher batcher(dataset, options);
+  EXPECT_EQ(batcher.row_capacity(), 3 * dataset->longest());
+  std::set<int64_t> keys;
+  Cursor cursor;
+  int64_t documents = 0;
+  while (cursor.epoch < 3) {
+    const MicroBatch batch = batcher.next(cursor);
+    ASSERT_LE(batch.rows(), batcher.row_capacity());
+    for (size_t d = 0; d + 1 < batch.cu_seqlens.size(); ++d, ++documents) {
+      keys.insert(batch.row_keys[static_cast<size_t>(batch.cu_seqlens[d])]);
+    }
+    cursor = batch.next;
+  }
+  EXPECT_EQ(documents, 3 * 70);
+  EXPECT_EQ(static_cast<int64_t>(keys.size()), documents);
+  std::vector<int64_t> first, second;
+  for (int64_t pass = 0; pass < 2; ++pass) {
+    const Order order({{0, 10, 3}}, 42, true);
+    for (int64_t i = 0; i < 30; ++i) {
+      const Order::Draw draw = order.at(0, i);
+      if (draw.pass == pass) (pass == 0 ? first : second).push_back(draw.sample);
+    }
+  }
+  EXPECT_EQ(first.size(), 10u);
+  EXPECT_NE(first, second);
+}
+
+TEST(Batcher, WeightsAreOnlyForTraining) {
+  BatchOptions options = in_order(64);
+  options.weighted = false;
+  const Batcher batcher(make_mixture(3, 0.1), options);
+  EXPECT_EQ(draws(batcher, 0, 1), std::vector<int>(50, 1));
+  const Batcher equal(make_mixture(1, 1), BatchOptions());
+  BatchOptions shuffled;
+  shuffled.weighted = false;
+  const Batcher plain(make_mixture(3, 0.1), shuffled);
+  for (int64_t i = 0; i < 50; ++i) EXPECT_EQ(equal.at(3, i), plain.at(3, i));
+  const Error huge = error_of([] { Batcher(make_mixture(1e12, 1), BatchOptions()); });
+  EXPECT_EQ(huge.code(), Code::kInvalidArgument);
+  EXPECT_NE(huge.message().find("weight"), std::string::npos);
+}
+
+// A source without usable rows has no part; a cached data set has the same parts.
+TEST(Batcher, PartsOfADataSet) {
+  World w;
+  w.options.cache_folder = "cache";
+  w.options.on_bad_row = "list";
+  w.file("a.jsonl", "{\"text\": \"AA\"}\n{\"text\": \"BB\"}\n{\"text\": \"CC\"}\n");
+  w.file("bad.jsonl", "{\"text\": 7}\n");
+  w.file("c.jsonl", "{\"text\": 7}\n{\"text\": \"DD\"}\n");
+  w.source("a.jsonl").limit = 2;
+  w.source("bad.jsonl").weight = 5;
+  w.source("[ac].jsonl").weight = 3;
+  for (const char* state : {"built", "hit"}) {
+    const auto dataset = w.open();
+    EXPECT_EQ(dataset->cache_state(), state);
+    ASSERT_EQ(dataset->parts().size(), 2u);
+    EXPECT_EQ(dataset->parts()[0].begin, 0);
+    EXPECT_EQ(dataset->parts()[0].end, 2);
+    EXPECT_EQ(dataset->parts()[0].weight, 1);
+    EXPECT_EQ(dataset->parts()[1].begin, 2);
+    EXPECT_EQ(dataset->parts()[1].end, 6);
+    EXPECT_EQ(dataset->parts()[1].weight, 3);
+  }
 }
 
 }  // namespace

@@ -277,9 +277,31 @@ CachedSamples Builder::finish() {
   return {std::move(report_), identity_.hex()};
 }
 
+// Which samples came from which source: the files of the report are some of `files`, in their order.
+std::vector<Part> find_parts(const DatasetOptions& options, const std::vector<InputFile>& files, const Report& report,
+                             const SampleStore& store) {
+  std::vector<int64_t> rows(options.sources.size());
+  size_t next = 0;
+  for (const Report::File& file : report.files) {
+    while (next < files.size() && files[next].path != file.file) ++next;
+    if (next == files.size()) fail(Code::kDataLoss, "the report names ", file.file, ", which is no file of the data set");
+    rows[static_cast<size_t>(files[next++].source - options.sources.data())] += file.rows;
+  }
+  std::vector<Part> parts;
+  int64_t sample = 0, row = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    row += rows[i];
+    const int64_t begin = sample;
+    while (sample < store.size() && store.at(sample).row < row) ++sample;
+    if (sample > begin) parts.push_back({begin, sample, options.sources[i].weight});
+  }
+  return parts;
+}
+
 }  // namespace
 
 struct Dataset::State {
+  std::vector<Part> parts;
   std::unique_ptr<SampleStore> store;
   CachedSamples cached;
   std::string cache_state = "off";
@@ -296,6 +318,9 @@ int64_t Dataset::longest() const {
 }
 int64_t Dataset::shortest() const {
   return state_->store->shortest();
+}
+const std::vector<Part>& Dataset::parts() const {
+  return state_->parts;
 }
 const Report& Dataset::report() const {
   return state_->cached.report;
@@ -332,6 +357,7 @@ std::shared_ptr<const Dataset> Dataset::open(const DatasetOptions& options, File
       if (fs.exists(path)) {
         state.store = std::make_unique<SampleStore>(account);
         state.cached = read_token_cache(fs, path, key, state.store.get());
+        state.parts = find_parts(options, files, state.cached.report, *state.store);
         state.cache_state = "hit";
         return dataset;
       }
@@ -356,6 +382,7 @@ std::shared_ptr<const Dataset> Dataset::open(const DatasetOptions& options, File
       fail(Code::kFailedPrecondition, name, ": changed while it was read");
     }
   }
+  state.parts = find_parts(options, files, state.cached.report, *state.store);
   if (!path.empty()) {
     try {
       write_token_cache(fs, path, key, *state.store, state.cached);

@@ -14,6 +14,7 @@
 #include "sdk/base/json.h"
 #include "sdk/base/memory.h"
 #include "sdk/base/thread_pool.h"
+#include "sdk/data/order.h"
 #include "sdk/text/chat_template.h"
 #include "sdk/text/tokenizer.h"
 
@@ -27,6 +28,7 @@ struct Source {
   std::string format = "auto";    // auto, chat, prompt_completion, alpaca, text
   Json columns = Json::object();  // renames: our name to the file's, {"messages": "dialogue", ...}
   int64_t limit = 0;              // first rows only; 0 = all
+  double weight = 1;              // draws per sample and epoch in training, see order.h
 };
 
 // The `data` part of a job, see config keys data.*.
@@ -105,6 +107,8 @@ class Dataset {
   Sample sample(int64_t index) const;
   int64_t longest() const;   // tokens of the longest sample
   int64_t shortest() const;  // tokens of the shortest sample
+  // The samples of each source that has any, in order.
+  const std::vector<Part>& parts() const;
   const Report& report() const;
   // sha256 over all samples: the identity that a resumed run must find again.
   const std::string& identity() const;
@@ -130,7 +134,7 @@ struct Cursor {
 // exactly the rows that exist.
 struct MicroBatch {
   std::vector<int32_t> tokens, targets, positions;  // [rows]
-  std::vector<int64_t> row_keys;                    // [rows] (epoch << 40) ^ sample row: keys of dropout
+  std::vector<int64_t> row_keys;                    // [rows] (pass << 40) ^ sample row: keys of dropout (pass: see order.h)
   std::vector<int32_t> cu_seqlens;                  // [documents + 1]
   int64_t target_tokens = 0;
   Cursor next;              // cursor after this micro-batch
@@ -143,10 +147,10 @@ struct BatchOptions {
   bool shuffle = true;
   int64_t micro_batch_tokens = 1024;  // packing: as many whole samples as fit, in order (next fit)
   int64_t micro_batch_size = 0;       // instead, when > 0: this many samples
+  bool weighted = true;               // false: every sample once per epoch, whatever its source's weight (evaluation)
 };
 
-// Cuts the order into micro-batches. The order is a pure function of (seed, epoch, index): a keyed
-// permutation, so that any position is reached in O(1). No micro-batch crosses the end of an epoch.
+// Cuts the order (order.h) into micro-batches; any position is reached in O(1). No micro-batch crosses the end of an epoch.
 class Batcher {
  public:
   // kInvalidArgument if the longest sample does not fit into micro_batch_tokens; that lone check makes next()
@@ -161,10 +165,15 @@ class Batcher {
   int64_t micro_batches(int64_t epoch) const;
   // Sample index at a position of an epoch's order.
   int64_t at(int64_t epoch, int64_t index) const;
+  // Positions of an epoch's order.
+  int64_t size() const { return order_.size(); }
 
  private:
+  Order::Draw draw(int64_t epoch, int64_t index) const;
+
   std::shared_ptr<const Dataset> dataset_;
   BatchOptions options_;
+  Order order_;
   int64_t row_capacity_ = 0;
 };
 

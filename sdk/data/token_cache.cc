@@ -178,27 +178,25 @@ CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const st
 void write_token_cache(FileSystem& fs, const std::string& path, const std::string& key,
                        const SampleStore& store, const CachedSamples& cached) {
   fs.make_folders(parent_path(path));
-  const std::string temporary = path + ".tmp";
-  const std::unique_ptr<WritableFile> file = fs.create(temporary);
-  Output out(file.get());
-  const std::string report = to_text(cached.report.to_json());
-  out.text(kMagic);
-  out.text(key);
-  out.value<uint64_t>(report.size());
-  out.text(report);
-  out.text(cached.identity);
-  out.value<uint64_t>(static_cast<uint64_t>(store.size()));
-  for (int64_t i = 0; i < store.size(); ++i) {
-    const Sample sample = store.at(i);
-    out.value<int64_t>(sample.row);
-    out.value<uint64_t>(sample.tokens.size());
-    out.write(sample.tokens.data(), sample.tokens.size_bytes());
-    out.write(sample.targets.data(), sample.targets.size_bytes());
-  }
-  out.value<uint32_t>(out.crc());
-  out.flush();
-  file->close();
-  fs.rename(temporary, path);
+  replace_file(fs, path, [&](WritableFile& file) {
+    Output out(&file);
+    const std::string report = to_text(cached.report.to_json());
+    out.text(kMagic);
+    out.text(key);
+    out.value<uint64_t>(report.size());
+    out.text(report);
+    out.text(cached.identity);
+    out.value<uint64_t>(static_cast<uint64_t>(store.size()));
+    for (int64_t i = 0; i < store.size(); ++i) {
+      const Sample sample = store.at(i);
+      out.value<int64_t>(sample.row);
+      out.value<uint64_t>(sample.tokens.size());
+      out.write(sample.tokens.data(), sample.tokens.size_bytes());
+      out.write(sample.targets.data(), sample.targets.size_bytes());
+    }
+    out.value<uint32_t>(out.crc());
+    out.flush();
+  });
 }
 
 }  // namespace inlaid::data

@@ -20,7 +20,8 @@ std::string model_json(const GgufVocabulary& vocabulary, bool ignore_merges) {
   for (size_t id = 0; id < vocabulary.size(); ++id) {
     const std::string& text = vocabulary.text(id);
     if (!ids.emplace(text, id).second) {
-      fail(Code::kDataLoss, file.path(), ": tokens ", ids[text], " and ", id, " have the same text '", text, "'");
+      fail(Code::kDataLoss, file.path(), ": tokens ", ids[text], " and ", id, " have the same text '", text,
+           "'");
     }
     if (id > 0) out += ',';
     out += quoted_token(text, id, file.path());
@@ -51,14 +52,15 @@ PreTokenizer gguf_pre_tokenizer(const GgufFile& file) {
   const auto pre = file.optional_text(gguf_tokenizer_key("pre"));
   if (!pre) {
     fail(Code::kUnimplemented, file.path(),
-         ": tokenizer.ggml.pre is missing, so that it is unknown how text is split; give the model's tokenizer.json "
+         ": tokenizer.ggml.pre is missing, so that it is unknown how text is split; give the model's "
+         "tokenizer.json "
          "as model.tokenizer");
   }
   if (auto found = pre_tokenizer_named(*pre)) return std::move(*found);
   const std::string reason = pre_tokenizer_refusal(*pre);
   fail(Code::kUnimplemented, file.path(), ": tokenizer.ggml.pre '", *pre, "' is not supported",
-       reason.empty() ? "" : " (" + reason + ")", "; give the model's tokenizer.json as model.tokenizer. Supported are ",
-       pre_tokenizer_names());
+       reason.empty() ? "" : " (" + reason + ")",
+       "; give the model's tokenizer.json as model.tokenizer. Supported are ", pre_tokenizer_names());
 }
 
 TokenizerParts byte_level_parts(const GgufVocabulary& vocabulary) {
@@ -70,7 +72,8 @@ TokenizerParts byte_level_parts(const GgufVocabulary& vocabulary) {
   }
   out.normalizer = pre.normalizer;
   out.pre_tokenizer = pre.pre_tokenizer;
-  out.decoder = Json{{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
+  out.decoder =
+      Json{{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   return out;
 }
 

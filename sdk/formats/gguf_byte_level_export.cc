@@ -25,7 +25,8 @@ std::vector<std::string> read_merges(const Json& model) {
       fail(Code::kInvalidArgument, kWhat, ": merge ", out.size(), " must be a text or a pair of texts");
     }
     if (std::count(text.begin(), text.end(), ' ') != 1) {
-      refuse_tokenizer_export("merge " + std::to_string(out.size()) + " '" + text + "' has a space inside a token");
+      refuse_tokenizer_export("merge " + std::to_string(out.size()) + " '" + text +
+                              "' has a space inside a token");
     }
     out.push_back(std::move(text));
   }
@@ -42,8 +43,8 @@ PreTokenizer recognise(const Json& tokenizer) {
   auto found = pre_tokenizer_like(member_or_null(tokenizer, "normalizer"), pre,
                                   member_or_null(model, "ignore_merges") == true);
   if (!found) {
-    refuse_tokenizer_export("its normalizer and pre_tokenizer are none of the known kinds (" + pre_tokenizer_names() +
-                            "); pre_tokenizer: " + to_text(pre).substr(0, 200));
+    refuse_tokenizer_export("its normalizer and pre_tokenizer are none of the known kinds (" +
+                            pre_tokenizer_names() + "); pre_tokenizer: " + to_text(pre).substr(0, 200));
   }
   return std::move(*found);
 }

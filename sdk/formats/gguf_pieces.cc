@@ -12,7 +12,8 @@ std::optional<size_t> unknown_of(const GgufVocabulary& vocabulary) {
   const auto id = vocabulary.special_id("unknown");
   if (!id) return {};
   if (static_cast<size_t>(*id) >= vocabulary.size()) {
-    fail(Code::kDataLoss, vocabulary.file().path(), ": tokenizer.ggml.unknown_token_id is ", *id, ", a padding token");
+    fail(Code::kDataLoss, vocabulary.file().path(), ": tokenizer.ggml.unknown_token_id is ", *id,
+         ", a padding token");
   }
   return static_cast<size_t>(*id);
 }
@@ -20,13 +21,14 @@ std::optional<size_t> unknown_of(const GgufVocabulary& vocabulary) {
 bool has_all_bytes(const std::vector<Piece>& pieces) {
   std::vector<bool> seen(256);
   for (const Piece& piece : pieces) {
-    if (is_byte_piece(piece.text)) seen[static_cast<size_t>(std::stoi(piece.text.substr(3, 2), nullptr, 16))] = true;
+    if (is_byte_piece(piece.text))
+      seen[static_cast<size_t>(std::stoi(piece.text.substr(3, 2), nullptr, 16))] = true;
   }
   return std::all_of(seen.begin(), seen.end(), [](bool there) { return there; });
 }
 
-// Gemma's files say nothing about merges in their scores: tokens stand in the order of the merges. Tokens of two
-// or more spaces are written with plain spaces.
+// Gemma's files say nothing about merges in their scores: tokens stand in the order of the merges. Tokens of
+// two or more spaces are written with plain spaces.
 void gemma(SentencePiece& model) {
   for (size_t id = 0; id < model.pieces.size(); ++id) {
     Piece& piece = model.pieces[id];
@@ -49,12 +51,14 @@ TokenizerParts sentencepiece_bpe_parts(const GgufVocabulary& vocabulary) {
   model.byte_fallback = has_all_bytes(model.pieces);
   model.user_defined_added = true;
   model.order = MergeOrder::kGguf;
-  model.prefix =
-      vocabulary.flag("add_space_prefix", true) ? SentencePiece::Prefix::kFirst : SentencePiece::Prefix::kNone;
-  if (file.find(gguf_tokenizer_key("merges")) != nullptr) model.merges = file.texts(gguf_tokenizer_key("merges"));
+  model.prefix = vocabulary.flag("add_space_prefix", true) ? SentencePiece::Prefix::kFirst
+                                                           : SentencePiece::Prefix::kNone;
+  if (file.find(gguf_tokenizer_key("merges")) != nullptr)
+    model.merges = file.texts(gguf_tokenizer_key("merges"));
   if (architecture.starts_with("gemma")) gemma(model);
   // Phi-3's own tokenizer.json differs in this from what transformers makes of other files of this kind.
-  if (architecture == "phi3" && model.prefix == SentencePiece::Prefix::kFirst) model.prefix = SentencePiece::Prefix::kAlways;
+  if (architecture == "phi3" && model.prefix == SentencePiece::Prefix::kFirst)
+    model.prefix = SentencePiece::Prefix::kAlways;
   return sentencepiece_parts(model, file.path());
 }
 
@@ -70,8 +74,8 @@ TokenizerParts unigram_parts(const GgufVocabulary& vocabulary) {
   model.byte_fallback = has_all_bytes(model.pieces);
   model.user_defined_added = true;
   model.remove_extra_spaces = vocabulary.flag("remove_extra_whitespaces", false);
-  model.prefix =
-      vocabulary.flag("add_space_prefix", true) ? SentencePiece::Prefix::kAlways : SentencePiece::Prefix::kNone;
+  model.prefix = vocabulary.flag("add_space_prefix", true) ? SentencePiece::Prefix::kAlways
+                                                           : SentencePiece::Prefix::kNone;
   if (file.find(gguf_tokenizer_key("precompiled_charsmap")) != nullptr) {
     for (int64_t byte : file.integers(gguf_tokenizer_key("precompiled_charsmap"))) {
       if (byte < -128 || byte > 255) {
@@ -84,7 +88,8 @@ TokenizerParts unigram_parts(const GgufVocabulary& vocabulary) {
   if (model.remove_extra_spaces && model.prefix == SentencePiece::Prefix::kAlways && !model.byte_fallback) {
     // T5's own way, the same but for white space that the character map leaves: words are split at all of it.
     out.normalizer = model.character_map.empty() ? Json() : Json(out.normalizer["normalizers"][0]);
-    out.pre_tokenizer = sequence_of("pretokenizers", {Json{{"type", "WhitespaceSplit"}}, metaspace("always", true)});
+    out.pre_tokenizer =
+        sequence_of("pretokenizers", {Json{{"type", "WhitespaceSplit"}}, metaspace("always", true)});
     out.decoder = metaspace("always", true);
   }
   return out;
@@ -102,7 +107,8 @@ TokenizerParts word_piece_parts(const GgufVocabulary& vocabulary) {
   for (size_t id = 0; id < vocabulary.size(); ++id) {
     const std::string text = vocabulary.plain_text(id);
     if (const auto [at, fresh] = ids.emplace(text, id); !fresh) {
-      fail(Code::kDataLoss, file.path(), ": tokens ", at->second, " and ", id, " have the same text '", text, "'");
+      fail(Code::kDataLoss, file.path(), ": tokens ", at->second, " and ", id, " have the same text '", text,
+           "'");
     }
     if (id > 0) vocab += ',';
     vocab += quoted_token(text, id, file.path());

@@ -79,11 +79,12 @@ Spaces read_spaces(const Json& tokenizer, bool unigram) {
       out.prefix = true;
     } else if (type == "Precompiled" && unigram) {
       out.character_map = from_base64(string_at(part, "precompiled_charsmap", kWhat));
-    } else if (strips_end || replaces(part, "Regex", " {2,}", " ") || replaces(part, "Regex", " {2,}", space) ||
-               replaces(part, "Regex", R"(\A +| +\z)", "")) {
+    } else if (strips_end || replaces(part, "Regex", " {2,}", " ") ||
+               replaces(part, "Regex", " {2,}", space) || replaces(part, "Regex", R"(\A +| +\z)", "")) {
       if (!unigram) refuse_tokenizer_export("its normalizer removes spaces");
       out.remove_extra = true;
-    } else if (!replaces(part, "String", " ", space) && !replaces(part, "Regex", "\\A" + space, space + space)) {
+    } else if (!replaces(part, "String", " ", space) &&
+               !replaces(part, "Regex", "\\A" + space, space + space)) {
       refuse_tokenizer_export("its normalizer has the part " + to_text(part).substr(0, 200));
     }
   }
@@ -91,11 +92,12 @@ Spaces read_spaces(const Json& tokenizer, bool unigram) {
     const std::string type = string_at(part, "type", kWhat);
     const Json pattern = member_or_null(part, "pattern");
     if (type == "Metaspace" && (unigram || member_or_null(part, "split") == false)) {
-      out.prefix = member_or_null(part, "prepend_scheme") != "never" && member_or_null(part, "add_prefix_space") != false;
+      out.prefix = member_or_null(part, "prepend_scheme") != "never" &&
+                   member_or_null(part, "add_prefix_space") != false;
     } else if (type == "WhitespaceSplit" && unigram) {
       out.remove_extra = true;
-    } else if (type == "Split" && pattern.is_object() && pattern.contains("Regex") && pattern["Regex"].is_string() &&
-               member_or_null(part, "behavior") == "Isolated") {
+    } else if (type == "Split" && pattern.is_object() && pattern.contains("Regex") &&
+               pattern["Regex"].is_string() && member_or_null(part, "behavior") == "Isolated") {
       out.user_defined = alternatives(pattern["Regex"].get<std::string>());
     } else if (type != "Split" || !pattern.is_object() || member_or_null(pattern, "String") != " ") {
       refuse_tokenizer_export("its pre_tokenizer has the part " + to_text(part).substr(0, 200));
@@ -131,15 +133,16 @@ Merges read_merges(const Json& model, const std::vector<Piece>& pieces) {
     }
     const auto l = ids.find(left), r = ids.find(right);
     if (l == ids.end() || r == ids.end() || !ids.contains(left + right))
-      fail(Code::kInvalidArgument, kWhat, ": merge ", out.size(), " must be two tokens whose joined text is a token");
+      fail(Code::kInvalidArgument, kWhat, ": merge ", out.size(),
+           " must be two tokens whose joined text is a token");
     out.emplace_back(l->second, r->second);
   }
   return out;
 }
 
-// Scores from which the merges follow: SentencePiece joins what makes the piece with the highest score. Refused when
-// no scores can say it: the merges of a piece must stand together, and every way to cut a normal piece in two must
-// be one.
+// Scores from which the merges follow: SentencePiece joins what makes the piece with the highest score.
+// Refused when no scores can say it: the merges of a piece must stand together, and every way to cut a normal
+// piece in two must be one.
 void set_scores(std::vector<Piece>& pieces, const Merges& merges) {
   std::unordered_map<std::string_view, uint32_t> ids;
   for (size_t id = 0; id < pieces.size(); ++id) ids.emplace(pieces[id].text, static_cast<uint32_t>(id));
@@ -150,7 +153,8 @@ void set_scores(std::vector<Piece>& pieces, const Merges& merges) {
     const std::string text = pieces[left].text + pieces[right].text;
     if (text == current) continue;
     const uint32_t whole = ids.at(text);
-    if (scored[whole]) refuse_tokenizer_export("its merges do not follow from scores of tokens ('" + text + "')");
+    if (scored[whole])
+      refuse_tokenizer_export("its merges do not follow from scores of tokens ('" + text + "')");
     scored[whole] = true;
     pieces[whole].score = -next++;
     current = text;
@@ -161,8 +165,9 @@ void set_scores(std::vector<Piece>& pieces, const Merges& merges) {
   const std::set<std::pair<uint32_t, uint32_t>> given(merges.begin(), merges.end());
   for (const auto& pair : merges_of(pieces, MergeOrder::kModel, kWhat)) {
     if (!given.contains(pair)) {
-      refuse_tokenizer_export("its merges are not those of a SentencePiece vocabulary: '" + pieces[pair.first].text +
-                              "' and '" + pieces[pair.second].text + "' are not joined");
+      refuse_tokenizer_export("its merges are not those of a SentencePiece vocabulary: '" +
+                              pieces[pair.first].text + "' and '" + pieces[pair.second].text +
+                              "' are not joined");
     }
   }
 }
@@ -209,10 +214,12 @@ GgufEntries word_piece_entries(const Json& tokenizer, std::vector<Piece>& pieces
   const Json normalizer = member_or_null(tokenizer, "normalizer");
   const Json pre = member_or_null(tokenizer, "pre_tokenizer");
   if (!normalizer.is_object() || member_or_null(normalizer, "type") != "BertNormalizer" ||
-      member_or_null(normalizer, "clean_text") != true || member_or_null(normalizer, "handle_chinese_chars") != true ||
-      !pre.is_object() || member_or_null(pre, "type") != "BertPreTokenizer" ||
+      member_or_null(normalizer, "clean_text") != true ||
+      member_or_null(normalizer, "handle_chinese_chars") != true || !pre.is_object() ||
+      member_or_null(pre, "type") != "BertPreTokenizer" ||
       member_or_null(at(tokenizer, "model", kWhat), "continuing_subword_prefix") != "##") {
-    refuse_tokenizer_export("a WordPiece tokenizer must have BERT's normalizer, pre_tokenizer and prefix \"##\"");
+    refuse_tokenizer_export(
+        "a WordPiece tokenizer must have BERT's normalizer, pre_tokenizer and prefix \"##\"");
   }
   for (Piece& piece : pieces) {
     if (piece.type != PieceType::kNormal) continue;
@@ -221,7 +228,8 @@ GgufEntries word_piece_entries(const Json& tokenizer, std::vector<Piece>& pieces
       continue;
     }
     piece.text = piece.text.substr(2);
-    if (piece.text.starts_with(kSpace) || (piece.text.size() > 2 && piece.text.front() == '[' && piece.text.back() == ']'))
+    if (piece.text.starts_with(kSpace) ||
+        (piece.text.size() > 2 && piece.text.front() == '[' && piece.text.back() == ']'))
       refuse_tokenizer_export("token '##" + piece.text + "' would look like the beginning of a word");
   }
   const bool lower = member_or_null(normalizer, "lowercase") == true;

@@ -20,8 +20,8 @@ Around added_around(const GgufVocabulary& vocabulary) {
   switch (vocabulary.kind()) {
     case GgufTokenizerKind::kByteLevel:
       // A pre-tokenizer that is not known has its say where it is needed (gguf_pre_tokenizer).
-      if (const auto pre = pre_tokenizer_named(
-              vocabulary.file().optional_text(gguf_tokenizer_key("pre")).value_or(""))) {
+      if (const auto pre =
+              pre_tokenizer_named(vocabulary.file().optional_text(gguf_tokenizer_key("pre")).value_or(""))) {
         out.bos = pre->adds_bos;
       }
       break;
@@ -54,7 +54,8 @@ Json post_processor(const GgufVocabulary& vocabulary) {
     return found;
   };
   return surrounding_tokens(token(around.bos, "bos"),
-                            around.separator ? token(true, "seperator") : token(around.eos, "eos"), around.separator);
+                            around.separator ? token(true, "seperator") : token(around.eos, "eos"),
+                            around.separator);
 }
 
 TokenizerParts parts_of(const GgufVocabulary& vocabulary) {
@@ -79,8 +80,8 @@ std::string carried_json(const GgufVocabulary& vocabulary, std::string text) {
     if (!own.tokens[id]) continue;
     const std::string there = id < vocabulary.size() ? vocabulary.plain_text(id) : "";
     if (*own.tokens[id] != there) {
-      fail(Code::kDataLoss, what, ": token ", id, " is '", *own.tokens[id], "', in tokenizer.ggml.tokens it is '",
-           there, "'");
+      fail(Code::kDataLoss, what, ": token ", id, " is '", *own.tokens[id],
+           "', in tokenizer.ggml.tokens it is '", there, "'");
     }
   }
   return text;
@@ -94,7 +95,8 @@ bool has_gguf_tokenizer(const GgufFile& file) {
 
 std::string gguf_tokenizer_json(const GgufFile& file) {
   const GgufVocabulary vocabulary(file);
-  if (auto own = file.optional_text(kOwnJson); own && !own->empty()) return carried_json(vocabulary, std::move(*own));
+  if (auto own = file.optional_text(kOwnJson); own && !own->empty())
+    return carried_json(vocabulary, std::move(*own));
   TokenizerParts parts = parts_of(vocabulary);
   parts.post_processor = post_processor(vocabulary);
   return tokenizer_json_text(parts);
@@ -119,7 +121,8 @@ Json gguf_tokenizer_config(const GgufFile& file) {
     for (const auto& [key, special] : kBert) name(key, special);
   }
   const std::string architecture = file.optional_text("general.architecture").value_or("llama");
-  if (const auto context = file.optional_integer(architecture + ".context_length")) out["model_max_length"] = *context;
+  if (const auto context = file.optional_integer(architecture + ".context_length"))
+    out["model_max_length"] = *context;
   out["clean_up_tokenization_spaces"] = false;
   Json& added = out["added_tokens_decoder"] = Json::object();
   std::vector<Json::object_t::value_type>& entries = added.get_ref<Json::object_t&>();

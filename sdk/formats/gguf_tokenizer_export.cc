@@ -19,7 +19,8 @@ std::vector<Piece> read_pieces(const Json& tokenizer, int64_t rows) {
   for (const Json& entry : added) {
     for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
       if (member_or_null(entry, flag) == true) {
-        refuse_tokenizer_export("added token '" + string_at(entry, "content", kWhat) + "' has " + flag + " set");
+        refuse_tokenizer_export("added token '" + string_at(entry, "content", kWhat) + "' has " + flag +
+                                " set");
       }
     }
   }
@@ -31,8 +32,8 @@ std::vector<Piece> read_pieces(const Json& tokenizer, int64_t rows) {
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     if (!vocabulary.tokens[id]) continue;
     if (id >= out.size()) {
-      fail(Code::kInvalidArgument, kWhat, ": token '", *vocabulary.tokens[id], "' has id ", id, ", the model has ",
-           out.size(), " embeddings");
+      fail(Code::kInvalidArgument, kWhat, ": token '", *vocabulary.tokens[id], "' has id ", id,
+           ", the model has ", out.size(), " embeddings");
     }
     const PieceType type = vocabulary.kinds[id] == JsonVocabulary::Kind::kSpecial ? PieceType::kControl
                            : vocabulary.kinds[id] == JsonVocabulary::Kind::kAdded ? PieceType::kUserDefined
@@ -76,7 +77,8 @@ Around read_post_processor(const Json& processor, bool bert) {
   }
   if (type == "BertProcessing" && bert) {
     const Json cls = at(processor, "cls", kWhat), sep = at(processor, "sep", kWhat);
-    if (!cls.is_array() || cls.empty() || !cls[0].is_string() || !sep.is_array() || sep.empty() || !sep[0].is_string())
+    if (!cls.is_array() || cls.empty() || !cls[0].is_string() || !sep.is_array() || sep.empty() ||
+        !sep[0].is_string())
       fail(Code::kInvalidArgument, kWhat, ": 'cls' and 'sep' of BertProcessing must be a text and an id");
     return {cls[0].get<std::string>(), sep[0].get<std::string>()};
   }
@@ -98,7 +100,8 @@ Around read_post_processor(const Json& processor, bool bert) {
 // config.json.
 class SpecialIds {
  public:
-  SpecialIds(const ModelFiles& files, const std::vector<Piece>& pieces) : files_(files), rows_(pieces.size()) {
+  SpecialIds(const ModelFiles& files, const std::vector<Piece>& pieces)
+      : files_(files), rows_(pieces.size()) {
     for (size_t id = 0; id < pieces.size(); ++id) ids_.emplace(pieces[id].text, static_cast<int64_t>(id));
   }
 
@@ -153,7 +156,8 @@ class SpecialIds {
 void check_added(const std::string& token, const std::optional<int64_t>& id, const SpecialIds& special,
                  const char* what) {
   if (token.empty()) return;
-  if (!id) refuse_tokenizer_export("its post_processor adds '" + token + "', but the " + what + " token has no id");
+  if (!id)
+    refuse_tokenizer_export("its post_processor adds '" + token + "', but the " + what + " token has no id");
   if (special.of_token(token) != id)
     refuse_tokenizer_export("its post_processor adds '" + token + "', which is not its " + what + " token");
 }
@@ -185,7 +189,8 @@ void put_special(GgufEntries& out, const Json& tokenizer, const SpecialIds& spec
   put_id("unknown_token_id", unknown ? unknown : special.of("unk_token", "unk_token_id"));
   put_id("padding_token_id", special.of("pad_token", "pad_token_id"));
   check_added(around.before, bos, special, "BOS");
-  if (!bert) check_added(around.behind, ends.empty() ? std::nullopt : std::optional<int64_t>(ends[0]), special, "EOS");
+  if (!bert)
+    check_added(around.behind, ends.empty() ? std::nullopt : std::optional<int64_t>(ends[0]), special, "EOS");
   put("add_bos_token", gguf_bool(!around.before.empty()));
   put("add_eos_token", gguf_bool(!bert && !around.behind.empty()));
 }
@@ -209,17 +214,20 @@ GgufEntries gguf_tokenizer_entries(const ModelFiles& files, int64_t vocabulary) 
     std::vector<Piece> pieces = read_pieces(tokenizer, vocabulary);
     const SpecialIds special(files, pieces);
     std::optional<int64_t> unknown;
-    const Json unk = member_or_null(tokenizer["model"], kind == GgufTokenizerKind::kUnigram ? "unk_id" : "unk_token");
+    const Json unk =
+        member_or_null(tokenizer["model"], kind == GgufTokenizerKind::kUnigram ? "unk_id" : "unk_token");
     if (unk.is_string()) unknown = special.of_token(unk.get<std::string>());
     if (unk.is_number_integer() && unk >= 0 && unk < vocabulary) unknown = unk.get<int64_t>();
-    if (unknown && kind != GgufTokenizerKind::kByteLevel) pieces[static_cast<size_t>(*unknown)].type = PieceType::kUnknown;
+    if (unknown && kind != GgufTokenizerKind::kByteLevel)
+      pieces[static_cast<size_t>(*unknown)].type = PieceType::kUnknown;
 
     GgufEntries entries;
     put_special(entries, tokenizer, special, kind, unknown);
-    GgufEntries own = kind == GgufTokenizerKind::kByteLevel          ? byte_level_entries(tokenizer)
-                      : kind == GgufTokenizerKind::kSentencePieceBpe ? sentencepiece_bpe_entries(tokenizer, pieces)
-                      : kind == GgufTokenizerKind::kUnigram          ? unigram_entries(tokenizer, pieces)
-                                                                     : word_piece_entries(tokenizer, pieces);
+    GgufEntries own = kind == GgufTokenizerKind::kByteLevel ? byte_level_entries(tokenizer)
+                      : kind == GgufTokenizerKind::kSentencePieceBpe
+                          ? sentencepiece_bpe_entries(tokenizer, pieces)
+                      : kind == GgufTokenizerKind::kUnigram ? unigram_entries(tokenizer, pieces)
+                                                            : word_piece_entries(tokenizer, pieces);
     entries.insert(entries.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     std::vector<std::string> tokens;
     std::vector<int64_t> types;

@@ -15,9 +15,9 @@ namespace inlaid::formats {
 // The value at a key, null when there is none.
 Json member_or_null(const Json& object, const char* key);
 
-// Entries that only one kind of tokenizer has, without "tokenizer.ggml.", and what it says about every token of
-// `pieces` (text as in tokenizer.json; types of added tokens are set; one for each row of the embedding): its text
-// as GGUF wants it, its type and its score.
+// Entries that only one kind of tokenizer has, without "tokenizer.ggml.", and what it says about every token
+// of `pieces` (text as in tokenizer.json; types of added tokens are set; one for each row of the embedding):
+// its text as GGUF wants it, its type and its score.
 GgufEntries byte_level_entries(const Json& tokenizer);
 GgufEntries sentencepiece_bpe_entries(const Json& tokenizer, std::vector<Piece>& pieces);
 GgufEntries unigram_entries(const Json& tokenizer, std::vector<Piece>& pieces);

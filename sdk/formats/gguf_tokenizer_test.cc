@@ -115,7 +115,8 @@ TEST(GgufTokenizer, RefusesWhatGgufCannotSay) {
     model.tokenizer_json = to_text(tokenizer);
     EXPECT_FAILS(code, text, through_gguf(model));
   };
-  refused("/model/type", "WordLevel", Code::kUnimplemented, "'WordLevel'; supported are BPE, Unigram and WordPiece");
+  refused("/model/type", "WordLevel", Code::kUnimplemented,
+          "'WordLevel'; supported are BPE, Unigram and WordPiece");
   // The splitting of byte-level BPE around other models.
   refused("/model/type", "WordPiece", Code::kUnimplemented, "BERT's normalizer");
   refused("/model/byte_fallback", true, Code::kUnimplemented, "its pre_tokenizer has the part");
@@ -132,6 +133,54 @@ TEST(GgufTokenizer, RefusesWhatGgufCannotSay) {
   refused("/model/vocab", Json::array(), Code::kInvalidArgument, "model.vocab");
   refused("/model/merges/0", Json{"a b", "c"}, Code::kUnimplemented, "space");
   refused("/model/merges/0", 5, Code::kInvalidArgument, "merge 0");
+}
+
+// Tokenizers of the other kinds, with one thing changed.
+TEST(GgufTokenizer, RefusesPiecesThatGgufCannotSay) {
+  const auto refused = [](const char* name, const std::string& pointer, Json value, Code code,
+                          const char* text) {
+    SCOPED_TRACE(std::string(name) + " " + pointer + " " + text);
+    ModelFiles model = tiny_model();
+    model.config["vocab_size"] = 720;
+    const std::string path = golden(std::string("../text/tokenizers/") + name + ".json");
+    Json tokenizer = parse_json(read_text(posix_file_system(), path), path);
+    tokenizer["post_processor"] = nullptr;
+    if (!pointer.empty()) tokenizer[Json::json_pointer(pointer)] = std::move(value);
+    model.tokenizer_json = to_text(tokenizer);
+    model.tokenizer_config = Json{{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+    EXPECT_FAILS(code, text, through_gguf(model));
+  };
+  refused("llama", "", nullptr, Code::kOk, "");
+  refused("t5", "", nullptr, Code::kOk, "");
+  refused("unigram_bytes", "", nullptr, Code::kOk, "");
+  refused("word_piece", "", nullptr, Code::kOk, "");
+  refused("byte_fallback", "", nullptr, Code::kOk, "");
+  // A merge that is missing: llama.cpp would join the two pieces all the same.
+  refused("llama", "/model/merges", Json::array(), Code::kUnimplemented, "are not joined");
+  refused("llama", "/model/merges/0", Json{"zz", "q"}, Code::kInvalidArgument, "merge 0");
+  refused("llama", "/normalizer", Json{{"type", "Lowercase"}}, Code::kUnimplemented, "Lowercase");
+  refused("llama", "/pre_tokenizer/split", true, Code::kUnimplemented, "Metaspace");
+  refused("albert", "", nullptr, Code::kUnimplemented, "its normalizer has the part");
+  refused("unigram", "", nullptr, Code::kUnimplemented, "Nmt");
+  refused("unigram_bytes", "/pre_tokenizer/pretokenizers/0/pattern", Json{{"Regex", "a+"}},
+          Code::kUnimplemented, "regular expression a+");
+  refused("t5", "/normalizer/precompiled_charsmap", "?", Code::kInvalidArgument, "base64");
+  refused("t5", "/model/vocab/3", "x", Code::kInvalidArgument, "entry 3 of model.vocab");
+  refused("word_piece", "/normalizer/clean_text", false, Code::kUnimplemented, "BERT's normalizer");
+  refused("word_piece", "/model/continuing_subword_prefix", "@@", Code::kUnimplemented, "\"##\"");
+  refused("word_piece", "/post_processor", Json{{"type", "BertProcessing"}, {"cls", 1}, {"sep", 2}},
+          Code::kInvalidArgument, "BertProcessing");
+  const Json item{{"SpecialToken", {{"id", "<|end|>"}, {"type_id", 0}}}};
+  const Json text{{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const auto around = [](std::initializer_list<Json> items) {
+    return Json{{"type", "TemplateProcessing"}, {"single", Json(items)}};
+  };
+  refused("llama", "/post_processor", around({item, text}), Code::kUnimplemented,
+          "'<|end|>', which is not its BOS");
+  refused("llama", "/post_processor", around({text, item}), Code::kUnimplemented,
+          "'<|end|>', which is not its EOS");
+  refused("llama", "/post_processor", around({item, item, text}), Code::kUnimplemented,
+          "several special tokens");
 }
 
 TEST(PreTokenizers, SpellingsThatMeanTheSame) {

@@ -12,12 +12,13 @@ GgufTokenizerKind kind_of(const GgufFile& file) {
   if (model == "t5") return GgufTokenizerKind::kUnigram;
   if (model == "bert") return GgufTokenizerKind::kWordPiece;
   fail(Code::kUnimplemented, file.path(), ": tokenizer.ggml.model '", model,
-       "' is not supported; supported are gpt2 (byte-level BPE), llama (SentencePiece BPE), t5 (Unigram) and bert "
+       "' is not supported; supported are gpt2 (byte-level BPE), llama (SentencePiece BPE), t5 (Unigram) and "
+       "bert "
        "(WordPiece); give the model's tokenizer.json as model.tokenizer");
 }
 
-// What llama.cpp takes for granted when a key is absent. For byte-level vocabularies it would be 11, which means
-// nothing outside of one old model.
+// What llama.cpp takes for granted when a key is absent. For byte-level vocabularies it would be 11, which
+// means nothing outside of one old model.
 std::optional<int64_t> assumed_id(GgufTokenizerKind kind, std::string_view name) {
   switch (kind) {
     case GgufTokenizerKind::kByteLevel:
@@ -64,7 +65,8 @@ GgufVocabulary::GgufVocabulary(const GgufFile& file)
     }
   }
   used_ = texts_.size();
-  while (used_ > 0 && type(used_ - 1) == PieceType::kUnused && texts_[used_ - 1] == gguf_padding_token(used_ - 1)) {
+  while (used_ > 0 && type(used_ - 1) == PieceType::kUnused &&
+         texts_[used_ - 1] == gguf_padding_token(used_ - 1)) {
     --used_;
   }
 }
@@ -72,7 +74,8 @@ GgufVocabulary::GgufVocabulary(const GgufFile& file)
 std::vector<Piece> GgufVocabulary::pieces() const {
   const std::string key = gguf_tokenizer_key("scores");
   std::vector<double> scores(texts_.size());
-  if (const GgufValue* value = file_.find(key); value != nullptr && !std::holds_alternative<std::vector<double>>(value->data)) {
+  if (const GgufValue* value = file_.find(key);
+      value != nullptr && !std::holds_alternative<std::vector<double>>(value->data)) {
     const std::vector<int64_t> integers = file_.integers(key);
     scores.assign(integers.begin(), integers.end());
   } else if (value != nullptr) {
@@ -81,8 +84,8 @@ std::vector<Piece> GgufVocabulary::pieces() const {
     fail(Code::kDataLoss, file_.path(), ": ", key, " is missing");
   }
   if (scores.size() != texts_.size()) {
-    fail(Code::kDataLoss, file_.path(), ": ", key, " has ", scores.size(), " entries, there are ", texts_.size(),
-         " tokens");
+    fail(Code::kDataLoss, file_.path(), ": ", key, " has ", scores.size(), " entries, there are ",
+         texts_.size(), " tokens");
   }
   std::vector<Piece> out;
   out.reserve(used_);
@@ -95,7 +98,8 @@ std::optional<int64_t> GgufVocabulary::special_id(std::string_view name) const {
   const auto given = file_.optional_integer(key);
   if (!given) {
     const auto assumed = assumed_id(kind_, name);
-    if (!assumed || static_cast<size_t>(*assumed) >= used_ || !is_special(static_cast<size_t>(*assumed))) return {};
+    if (!assumed || static_cast<size_t>(*assumed) >= used_ || !is_special(static_cast<size_t>(*assumed)))
+      return {};
     return assumed;
   }
   if (*given < 0 || static_cast<uint64_t>(*given) >= texts_.size()) {

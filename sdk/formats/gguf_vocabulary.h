@@ -1,5 +1,5 @@
-// What all kinds of tokenizer inside a GGUF file share: tokens with their types, the ids of special tokens, the
-// flags that put tokens around a text. For gguf_tokenizer*.cc.
+// What all kinds of tokenizer inside a GGUF file share: tokens with their types, the ids of special tokens,
+// the flags that put tokens around a text. For gguf_tokenizer*.cc.
 #ifndef INLAID_SDK_FORMATS_GGUF_VOCABULARY_H_
 #define INLAID_SDK_FORMATS_GGUF_VOCABULARY_H_
 
@@ -28,17 +28,17 @@ class GgufVocabulary {
 
   const GgufFile& file() const { return file_; }
   GgufTokenizerKind kind() const { return kind_; }
-  // Number of tokens; unused padding tokens at the end, one for each row that the embedding has too many, do not
-  // count.
+  // Number of tokens; unused padding tokens at the end, one for each row that the embedding has too many, do
+  // not count.
   size_t size() const { return used_; }
   const std::string& text(size_t id) const { return texts_[id]; }
   PieceType type(size_t id) const { return static_cast<PieceType>(types_[id]); }
   // Tokens and scores; kDataLoss when there are not as many scores.
   std::vector<Piece> pieces() const;
 
-  // Special tokens by "bos", "eos", "unknown", "padding", "seperator" (as GGUF spells it), "cls", "mask", "eot",
-  // "eom": the key NAME_token_id, or where that is absent what the kind takes for granted. kDataLoss for an id
-  // outside.
+  // Special tokens by "bos", "eos", "unknown", "padding", "seperator" (as GGUF spells it), "cls", "mask",
+  // "eot", "eom": the key NAME_token_id, or where that is absent what the kind takes for granted. kDataLoss
+  // for an id outside.
   std::optional<int64_t> special_id(std::string_view name) const;
   std::optional<SpecialToken> special(std::string_view name) const;
   // The text as it stands in a tokenizer.json: without the marks of WordPiece's words.

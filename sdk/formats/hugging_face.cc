@@ -130,18 +130,8 @@ void check_plain_name(std::string_view name, std::string_view what) {
   }
 }
 
-ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder) {
-  ModelFiles out;
-  out.path = folder;
+void read_hugging_face_tokenizer(FileSystem& fs, const std::string& folder, ModelFiles& out) {
   const auto path = [&](const char* name) { return join_path(folder, name); };
-  if (!fs.exists(path("config.json"))) {
-    fail(Code::kNotFound, path("config.json"),
-         " is not there; a model is a Hugging Face folder or a GGUF file");
-  }
-  out.config = read_json_object(fs, path("config.json"), true);
-  std::vector<std::string> files;
-  out.weights = open_weights(fs, folder, files);
-  out.generation_config = read_json_object(fs, path("generation_config.json"), false);
   if (fs.exists(path("tokenizer.json"))) out.tokenizer_json = read_text(fs, path("tokenizer.json"), kMaxJson);
   out.tokenizer_config =
       normal_tokenizer_config(read_json_object(fs, path("tokenizer_config.json"), false),
@@ -154,6 +144,21 @@ ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder) {
   out.chat_template = fs.exists(path("chat_template.jinja"))
                           ? read_text(fs, path("chat_template.jinja"), kMaxJson)
                           : chat_template_of(out.tokenizer_config);
+}
+
+ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder) {
+  ModelFiles out;
+  out.path = folder;
+  const auto path = [&](const char* name) { return join_path(folder, name); };
+  if (!fs.exists(path("config.json"))) {
+    fail(Code::kNotFound, path("config.json"),
+         " is not there; a model is a Hugging Face folder or a GGUF file");
+  }
+  out.config = read_json_object(fs, path("config.json"), true);
+  std::vector<std::string> files;
+  out.weights = open_weights(fs, folder, files);
+  out.generation_config = read_json_object(fs, path("generation_config.json"), false);
+  read_hugging_face_tokenizer(fs, folder, out);
   out.identity = weights_identity(fs, out.config, out.weights->tensors(), std::move(files));
   out.weights = split_fused(std::move(out.weights), out.config);
   return out;

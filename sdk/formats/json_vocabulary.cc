@@ -9,7 +9,8 @@ constexpr int64_t kMaxId = (1 << 24) - 1;  // as text::Tokenizer
 
 void place(JsonVocabulary& out, const std::string& token, int64_t id, JsonVocabulary::Kind kind, double score,
            std::string_view what) {
-  if (id < 0 || id > kMaxId) fail(Code::kInvalidArgument, what, ": token '", token, "' has the impossible id ", id);
+  if (id < 0 || id > kMaxId)
+    fail(Code::kInvalidArgument, what, ": token '", token, "' has the impossible id ", id);
   const size_t i = static_cast<size_t>(id);
   if (i >= out.tokens.size()) {
     out.tokens.resize(i + 1);
@@ -17,7 +18,8 @@ void place(JsonVocabulary& out, const std::string& token, int64_t id, JsonVocabu
     out.scores.resize(i + 1);
   }
   if (out.tokens[i] && *out.tokens[i] != token) {
-    fail(Code::kInvalidArgument, what, ": id ", id, " belongs to both '", *out.tokens[i], "' and '", token, "'");
+    fail(Code::kInvalidArgument, what, ": id ", id, " belongs to both '", *out.tokens[i], "' and '", token,
+         "'");
   }
   out.tokens[i] = token;
   out.kinds[i] = kind;
@@ -43,7 +45,8 @@ JsonVocabulary json_vocabulary(const Json& tokenizer, std::string_view what) {
       place(out, entry[0].get<std::string>(), id, JsonVocabulary::Kind::kModel, entry[1].get<double>(), what);
     }
   } else {
-    fail(Code::kInvalidArgument, what, ": key 'model.vocab' must be an object of tokens and ids, or a list of tokens "
+    fail(Code::kInvalidArgument, what,
+         ": key 'model.vocab' must be an object of tokens and ids, or a list of tokens "
          "and scores");
   }
   const auto added = tokenizer.find("added_tokens");
@@ -51,8 +54,9 @@ JsonVocabulary json_vocabulary(const Json& tokenizer, std::string_view what) {
   for (const Json& entry : *added) {
     const auto special = entry.find("special");
     place(out, string_at(entry, "content", what), int_at(entry, "id", what),
-          special != entry.end() && *special == true ? JsonVocabulary::Kind::kSpecial : JsonVocabulary::Kind::kAdded, 0,
-          what);
+          special != entry.end() && *special == true ? JsonVocabulary::Kind::kSpecial
+                                                     : JsonVocabulary::Kind::kAdded,
+          0, what);
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// All tokens of a tokenizer.json by id, from model.vocab (an object for BPE and WordPiece, a list for Unigram) and
-// added_tokens.
+// All tokens of a tokenizer.json by id, from model.vocab (an object for BPE and WordPiece, a list for
+// Unigram) and added_tokens.
 #ifndef INLAID_SDK_FORMATS_JSON_VOCABULARY_H_
 #define INLAID_SDK_FORMATS_JSON_VOCABULARY_H_
 
@@ -13,8 +13,12 @@
 namespace inlaid::formats {
 
 struct JsonVocabulary {
-  enum class Kind { kModel, kSpecial, kAdded };          // in the model only; added and special; added and not special
-  std::vector<std::optional<std::string>> tokens;        // [largest id + 1]
+  enum class Kind {
+    kModel,
+    kSpecial,
+    kAdded
+  };  // in the model only; added and special; added and not special
+  std::vector<std::optional<std::string>> tokens;  // [largest id + 1]
   std::vector<Kind> kinds;
   std::vector<double> scores;  // of Unigram; else 0
 };

@@ -115,7 +115,8 @@ std::optional<PreTokenizer> pre_tokenizer_like(const Json& normalizer, const Jso
   }
   for (const PreTokenizerRow& row : pre_tokenizer_rows()) {
     PreTokenizer entry = from_row(row, words(row.names)[0]);
-    if (entry.ignore_merges == ignore_merges && entry.normalizer == normalizer && entry.pre_tokenizer == seen) {
+    if (entry.ignore_merges == ignore_merges && entry.normalizer == normalizer &&
+        entry.pre_tokenizer == seen) {
       return entry;
     }
   }

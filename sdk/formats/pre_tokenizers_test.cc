@@ -1,5 +1,5 @@
-// Ids over one vocabulary whose merges reach across all places to split, against the library tokenizers and llama.cpp
-// (tests/golden/formats/tokenizers/make_pre_tokenizers.py).
+// Ids over one vocabulary whose merges reach across all places to split, against the library tokenizers and
+// llama.cpp (tests/golden/formats/tokenizers/make_pre_tokenizers.py).
 #include "sdk/formats/pre_tokenizers.h"
 
 #include <set>
@@ -21,7 +21,8 @@ std::shared_ptr<const text::Tokenizer> tokenizer_of(const PreTokenizer& pre, Jso
   TokenizerParts parts;
   parts.normalizer = pre.normalizer;
   parts.pre_tokenizer = pre.pre_tokenizer;
-  parts.decoder = Json{{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
+  parts.decoder =
+      Json{{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   parts.model = to_text(model);
   return text::Tokenizer::from_json(tokenizer_json_text(parts), pre.name);
 }
@@ -72,7 +73,8 @@ TEST(PreTokenizers, NamesOfLlamaCpp) {
     }
   }
   for (std::string_view name : pre_tokenizer_list()) EXPECT_TRUE(names.contains(std::string(name))) << name;
-  for (const char* name : {"llama3", "tekken", "chameleon"}) EXPECT_TRUE(pre_tokenizer_named(name)->adds_bos) << name;
+  for (const char* name : {"llama3", "tekken", "chameleon"})
+    EXPECT_TRUE(pre_tokenizer_named(name)->adds_bos) << name;
   for (const Json& refused : file["refused"]) {
     EXPECT_FALSE(pre_tokenizer_named(refused.get<std::string>())) << refused;
     EXPECT_NE(pre_tokenizer_refusal(refused.get<std::string>()), "") << refused;
@@ -84,12 +86,14 @@ TEST(PreTokenizers, NamesOfLlamaCpp) {
 }
 
 TEST(PreTokenizers, TheStructureGivesTheNameBack) {
-  for (const auto& [name, rows] : golden_file()["ids"].items()) {
+  const Json file = golden_file();
+  for (const auto& [name, rows] : file["ids"].items()) {
     const auto entry = pre_tokenizer_named(name);
     ASSERT_TRUE(entry);
     const auto back = pre_tokenizer_like(entry->normalizer, entry->pre_tokenizer, entry->ignore_merges);
     ASSERT_TRUE(back) << name;
-    EXPECT_EQ(back->name, name == "glm4" ? "llama-bpe" : name);  // the two differ in what GGUF says otherwise (BOS)
+    EXPECT_EQ(back->name,
+              name == "glm4" ? "llama-bpe" : name);  // the two differ in what GGUF says otherwise (BOS)
   }
 }
 

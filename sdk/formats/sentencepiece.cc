@@ -20,10 +20,12 @@ Ids ids_of(const std::vector<Piece>& pieces, std::string_view what) {
   for (size_t id = 0; id < pieces.size(); ++id) {
     const auto [at, fresh] = ids.emplace(pieces[id].text, static_cast<uint32_t>(id));
     if (!fresh) {
-      fail(Code::kDataLoss, what, ": tokens ", at->second, " and ", id, " have the same text '", at->first, "'");
+      fail(Code::kDataLoss, what, ": tokens ", at->second, " and ", id, " have the same text '", at->first,
+           "'");
     }
     if (!std::isfinite(pieces[id].score)) {
-      fail(Code::kDataLoss, what, ": the score of token ", id, " '", pieces[id].text, "' is not a finite number");
+      fail(Code::kDataLoss, what, ": the score of token ", id, " '", pieces[id].text,
+           "' is not a finite number");
     }
   }
   return ids;
@@ -74,8 +76,8 @@ std::string bpe_text(const SentencePiece& model, const Ids& ids, bool ignore_mer
   out += ",\"vocab\":{";
   out += vocabulary_text(pieces, false, what);
   out += "},\"merges\":[";
-  const Merges merges = model.merges ? listed_merges(*model.merges, ids, what)
-                                     : merges_of(pieces, model.order, what);
+  const Merges merges =
+      model.merges ? listed_merges(*model.merges, ids, what) : merges_of(pieces, model.order, what);
   bool first = true;
   for (const auto& [left, right] : merges) {
     if (!first) out += ',';
@@ -90,7 +92,8 @@ std::string bpe_text(const SentencePiece& model, const Ids& ids, bool ignore_mer
 }
 
 std::string unigram_text(const SentencePiece& model, std::string_view what) {
-  if (!model.unknown) fail(Code::kDataLoss, what, ": a Unigram vocabulary needs an unknown token, there is none");
+  if (!model.unknown)
+    fail(Code::kDataLoss, what, ": a Unigram vocabulary needs an unknown token, there is none");
   std::string out = R"({"type":"Unigram","unk_id":)" + std::to_string(*model.unknown);
   out += ",\"vocab\":[";
   out += vocabulary_text(model.pieces, true, what);
@@ -180,7 +183,8 @@ TokenizerParts sentencepiece_parts(const SentencePiece& model, std::string_view 
   for (size_t id = 0; id < model.pieces.size(); ++id) {
     const Piece& piece = model.pieces[id];
     if (piece.text.empty()) continue;
-    const bool special = piece.type == PieceType::kControl || piece.type == PieceType::kUnknown || id == model.unknown;
+    const bool special =
+        piece.type == PieceType::kControl || piece.type == PieceType::kUnknown || id == model.unknown;
     if (special || (piece.type == PieceType::kUserDefined && model.user_defined_added)) {
       out.added.push_back({id, piece.text, special});
     } else if (piece.type == PieceType::kUserDefined) {
@@ -188,8 +192,8 @@ TokenizerParts sentencepiece_parts(const SentencePiece& model, std::string_view 
     }
   }
   if (user_defined.size() > kMaxUserDefined) {
-    fail(Code::kUnimplemented, what, ": ", user_defined.size(), " user-defined pieces are not supported; at most ",
-         kMaxUserDefined, " are");
+    fail(Code::kUnimplemented, what, ": ", user_defined.size(),
+         " user-defined pieces are not supported; at most ", kMaxUserDefined, " are");
   }
   const bool ignore_merges = !user_defined.empty();
   out.model = model.model == SentencePiece::Model::kBpe ? bpe_text(model, ids, ignore_merges, what)

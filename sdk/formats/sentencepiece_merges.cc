@@ -7,7 +7,8 @@
 namespace inlaid::formats {
 namespace {
 
-// Sum of the squares of the pieces' bytes: all prefixes and suffixes are hashed. Real vocabularies have under 2^26.
+// Sum of the squares of the pieces' bytes: all prefixes and suffixes are hashed. Real vocabularies have under
+// 2^26.
 constexpr uint64_t kMaxWork = uint64_t{1} << 33;
 
 struct Cut {

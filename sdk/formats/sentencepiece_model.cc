@@ -14,16 +14,19 @@ namespace inlaid::formats {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{256} << 20;
-// An empty piece takes two bytes of the file and some hundred of memory. Published models have up to 256,000 pieces.
+// An empty piece takes two bytes of the file and some hundred of memory. Published models have up to 256,000
+// pieces.
 constexpr size_t kMaxPieces = size_t{1} << 21;
 constexpr int kMaxDepth = 16;
 constexpr uint32_t kPieceTag = 1 << 3 | 2;
 
-// Classes of transformers whose ids are not the numbers of the pieces, or that normalise in a way of their own.
+// Classes of transformers whose ids are not the numbers of the pieces, or that normalise in a way of their
+// own.
 constexpr std::string_view kOwnWays[] = {
-    "Albert",  "BarthezTok", "BigBird",  "Camembert",  "DebertaV2", "FNet",  "Layoutxlm", "LayoutXLM", "MBart",
-    "M2M100",  "Marian",     "NllbTok",  "Pegasus",    "Plbart",    "PLBart", "Reformer",  "RemBert",   "SeamlessM4T",
-    "Speech2", "T5Tok",      "UdopTok",  "XGLM",       "XLMRoberta", "XLNet", "Helium",    "Moshi"};
+    "Albert",    "BarthezTok", "BigBird", "Camembert",   "DebertaV2", "FNet",    "Layoutxlm",
+    "LayoutXLM", "MBart",      "M2M100",  "Marian",      "NllbTok",   "Pegasus", "Plbart",
+    "PLBart",    "Reformer",   "RemBert", "SeamlessM4T", "Speech2",   "T5Tok",   "UdopTok",
+    "XGLM",      "XLMRoberta", "XLNet",   "Helium",      "Moshi"};
 
 [[noreturn]] void damaged(const std::string& path) {
   fail(Code::kDataLoss, path, ": this is no SentencePiece model, or it is damaged");
@@ -34,9 +37,13 @@ bool is_tiktoken(std::string_view bytes) {
   const std::string_view line = bytes.substr(0, bytes.substr(0, 4096).find('\n'));
   const size_t space = line.find(' ');
   if (space == line.npos || space == 0 || space + 1 == line.size()) return false;
-  const auto all = [](std::string_view text, auto test) { return std::all_of(text.begin(), text.end(), test); };
+  const auto all = [](std::string_view text, auto test) {
+    return std::all_of(text.begin(), text.end(), test);
+  };
   return all(line.substr(0, space),
-             [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '/' || c == '='; }) &&
+             [](char c) {
+               return std::isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '/' || c == '=';
+             }) &&
          all(line.substr(space + 1), [](char c) { return c >= '0' && c <= '9'; });
 }
 
@@ -63,13 +70,16 @@ v1::SentencePieceModel parse(std::string_view bytes, const std::string& path) {
   return model;
 }
 
-void refuse_what_is_not_supported(const v1::SentencePieceModel& file, const std::string& path, const Json& config) {
+void refuse_what_is_not_supported(const v1::SentencePieceModel& file, const std::string& path,
+                                  const Json& config) {
   const auto refuse = [&](const std::string& what) {
     fail(Code::kUnimplemented, path, ": ", what, "; give a tokenizer.json made by the model's own library");
   };
   const v1::SentencePieceTrainerSpec& trainer = file.trainer_spec();
   if (trainer.model_type() != 1 && trainer.model_type() != 2) {
-    const char* kind = trainer.model_type() == 3 ? " (words)" : trainer.model_type() == 4 ? " (characters)" : "";
+    const char* kind = trainer.model_type() == 3   ? " (words)"
+                       : trainer.model_type() == 4 ? " (characters)"
+                                                   : "";
     refuse("model_type " + std::to_string(trainer.model_type()) + kind +
            " is not supported; supported are 1 (Unigram) and 2 (BPE)");
   }
@@ -105,19 +115,23 @@ struct Addition {
 };
 
 // Tokens by id of added_tokens_decoder and added_tokens.json.
-std::map<size_t, Addition> additions_of(const Json& config, const Json& added_tokens, const std::string& path) {
+std::map<size_t, Addition> additions_of(const Json& config, const Json& added_tokens,
+                                        const std::string& path) {
   std::map<size_t, Addition> out;
-  if (const auto decoder = config.find("added_tokens_decoder"); decoder != config.end() && decoder->is_object()) {
+  if (const auto decoder = config.find("added_tokens_decoder");
+      decoder != config.end() && decoder->is_object()) {
     for (const auto& [id, token] : decoder->items()) {
-      if (id.empty() || id.size() > 8 || !std::all_of(id.begin(), id.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
+      if (id.empty() || id.size() > 8 ||
+          !std::all_of(id.begin(), id.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
           !token.is_object() || !token.contains("content") || !token["content"].is_string()) {
-        fail(Code::kDataLoss, path, ": entry '", id, "' of added_tokens_decoder in tokenizer_config.json is no token");
+        fail(Code::kDataLoss, path, ": entry '", id,
+             "' of added_tokens_decoder in tokenizer_config.json is no token");
       }
       const bool special = token.contains("special") && token["special"] == true;
       for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
         if (token.contains(flag) && token[flag] == true) {
-          fail(Code::kUnimplemented, path, ": added token '", token["content"].get<std::string>(), "' has ", flag,
-               " set, which is not supported for a tokenizer.model; give a tokenizer.json");
+          fail(Code::kUnimplemented, path, ": added token '", token["content"].get<std::string>(), "' has ",
+               flag, " set, which is not supported for a tokenizer.model; give a tokenizer.json");
         }
       }
       out[std::stoul(id)] = {token["content"].get<std::string>(), special};
@@ -163,8 +177,8 @@ void add_tokens(TokenizerParts& parts, const std::map<size_t, Addition>& additio
   size_t next = pieces;
   for (const auto& [id, token] : additions) {
     if (id >= pieces && id != next++) {
-      fail(Code::kUnimplemented, path, ": added token '", token.content, "' has id ", id, ", the next free one is ",
-           next - 1, "; gaps are not supported; give a tokenizer.json");
+      fail(Code::kUnimplemented, path, ": added token '", token.content, "' has id ", id,
+           ", the next free one is ", next - 1, "; gaps are not supported; give a tokenizer.json");
     }
     const auto place = std::find_if(parts.added.begin(), parts.added.end(),
                                     [&, wanted = id](const AddedToken& there) { return there.id >= wanted; });
@@ -181,7 +195,8 @@ std::optional<SpecialToken> special_token(const Json& config, const char* key, c
   const auto named = config.find(key);
   if (named == config.end() || !named->is_string()) return {};
   for (const AddedToken& token : parts.added) {
-    if (token.content == named->get<std::string>()) return SpecialToken{token.content, static_cast<int64_t>(token.id)};
+    if (token.content == named->get<std::string>())
+      return SpecialToken{token.content, static_cast<int64_t>(token.id)};
   }
   fail(Code::kDataLoss, path, ": ", key, " '", named->get<std::string>(),
        "' of tokenizer_config.json is to be added to texts, but is no special token");
@@ -193,7 +208,8 @@ std::string sentencepiece_tokenizer_json(std::string_view bytes, const std::stri
                                          const Json& added_tokens) {
   if (is_tiktoken(bytes)) {
     fail(Code::kUnimplemented, path,
-         ": a vocabulary in tiktoken's format does not say how text is split; give the model's tokenizer.json");
+         ": a vocabulary in tiktoken's format does not say how text is split; give the model's "
+         "tokenizer.json");
   }
   const v1::SentencePieceModel file = parse(bytes, path);
   refuse_what_is_not_supported(file, path, config);
@@ -211,9 +227,9 @@ std::string sentencepiece_tokenizer_json(std::string_view bytes, const std::stri
   model.byte_fallback = trainer.byte_fallback();
   model.character_map = normalizer.precompiled_charsmap();
   model.remove_extra_spaces = normalizer.remove_extra_whitespaces();
-  model.prefix = !normalizer.add_dummy_prefix()                       ? SentencePiece::Prefix::kNone
+  model.prefix = !normalizer.add_dummy_prefix()                    ? SentencePiece::Prefix::kNone
                  : flag(config, "legacy", !is_llama_class(config)) ? SentencePiece::Prefix::kAlways
-                                                                      : SentencePiece::Prefix::kFirst;
+                                                                   : SentencePiece::Prefix::kFirst;
   model.user_defined_added = is_llama_class(config);
   TokenizerParts parts = sentencepiece_parts(model, path);
   add_tokens(parts, additions, model.pieces.size(), path);

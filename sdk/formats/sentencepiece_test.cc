@@ -18,7 +18,8 @@ std::string model_bytes(const char* name) {
   return read_text(posix_file_system(), golden(std::string("tokenizers/") + name + "/tokenizer.model"));
 }
 
-std::string convert(const std::string& bytes, Json config = Json::object(), const Json& added = Json::object()) {
+std::string convert(const std::string& bytes, Json config = Json::object(),
+                    const Json& added = Json::object()) {
   return sentencepiece_tokenizer_json(bytes, "m/tokenizer.model", config, added);
 }
 
@@ -49,7 +50,8 @@ std::vector<int32_t> ids(const std::string& json, const std::string& text) {
 }
 
 TEST(SentencePiece, MergesFollowTheScores) {
-  const std::vector<Piece> pieces = {{"a"}, {"b"}, {"c"}, {"ab", -2}, {"bc", -1}, {"abc", -3}, {"é", -9}, {"aé", -3}};
+  const std::vector<Piece> pieces = {{"a"},      {"b"},       {"c"},     {"ab", -2},
+                                     {"bc", -1}, {"abc", -3}, {"é", -9}, {"aé", -3}};
   const Merges wanted = {{1, 2}, {0, 1}, {3, 2}, {0, 4}, {0, 6}};
   EXPECT_EQ(merges_of(pieces, MergeOrder::kGguf, "t"), wanted);
   const Merges by_model = {{1, 2}, {0, 1}, {0, 4}, {3, 2}, {0, 6}};
@@ -63,7 +65,8 @@ TEST(SentencePiece, MergesFollowTheScores) {
 TEST(SentencePiece, PiecesTooLongForAVocabularyAreRefusedAtOnce) {
   std::vector<Piece> pieces(100'000);
   for (size_t i = 0; i < pieces.size(); ++i) pieces[i].text = std::to_string(i) + std::string(1000, 'a');
-  EXPECT_FAILS(Code::kDataLoss, "file.x: the pieces up to number", merges_of(pieces, MergeOrder::kGguf, "file.x"));
+  EXPECT_FAILS(Code::kDataLoss, "file.x: the pieces up to number",
+               merges_of(pieces, MergeOrder::kGguf, "file.x"));
 }
 
 TEST(SentencePiece, Base64) {
@@ -79,10 +82,13 @@ TEST(SentencePieceModel, OptionsOfTheFile) {
   // No prefix, so that no U+2581 is needed.
   EXPECT_EQ(ids(convert(tiny("", field(3, uint64_t{0}))), "abba"), (std::vector<int32_t>{3, 2, 1}));
   EXPECT_EQ(ids(convert(tiny("", field(3, uint64_t{0}))), "axxb"), (std::vector<int32_t>{1, 0, 2}));
-  EXPECT_EQ(ids(convert(tiny()), "ab"), (std::vector<int32_t>{0, 3}));  // the prefix is unknown to this vocabulary
-  // remove_extra_whitespaces, on unless said otherwise: one unknown piece instead of several fused ones is not
-  // visible in ids, the decoded text is not either; the normalizer tells.
-  const auto normalizer = [](const std::string& json) { return to_text(parse_json(json, "t")["normalizer"]); };
+  EXPECT_EQ(ids(convert(tiny()), "ab"),
+            (std::vector<int32_t>{0, 3}));  // the prefix is unknown to this vocabulary
+  // remove_extra_whitespaces, on unless said otherwise: one unknown piece instead of several fused ones is
+  // not visible in ids, the decoded text is not either; the normalizer tells.
+  const auto normalizer = [](const std::string& json) {
+    return to_text(parse_json(json, "t")["normalizer"]);
+  };
   EXPECT_NE(normalizer(convert(tiny())).find("{2,}"), std::string::npos);
   EXPECT_EQ(normalizer(convert(tiny("", field(4, uint64_t{0})))).find("{2,}"), std::string::npos);
 }
@@ -99,7 +105,8 @@ TEST(SentencePieceModel, RefusesByName) {
   refused(tiny(field(24, uint64_t{1})), Code::kUnimplemented, "treat_whitespace_as_suffix");
   refused(tiny("", field(5, uint64_t{0})), Code::kUnimplemented, "escape_whitespaces");
   refused(tiny() + field(5, field(2, std::string("map"))), Code::kUnimplemented, "denormalizer");
-  refused(tiny(), Code::kUnimplemented, "XLMRobertaTokenizer", Json{{"tokenizer_class", "XLMRobertaTokenizer"}});
+  refused(tiny(), Code::kUnimplemented, "XLMRobertaTokenizer",
+          Json{{"tokenizer_class", "XLMRobertaTokenizer"}});
   refused("IQ== 0\nIg== 1\n", Code::kUnimplemented, "tiktoken");
   refused("", Code::kDataLoss, "no SentencePiece model");
   refused(std::string(1000, '\xFF'), Code::kDataLoss, "no SentencePiece model");
@@ -117,7 +124,8 @@ TEST(SentencePieceModel, RefusesByName) {
   refused(tiny(), Code::kDataLoss, "added_tokens.json", Json::object(), Json{{"<x>", "7"}});
   refused(tiny(), Code::kUnimplemented, "lstrip",
           Json{{"added_tokens_decoder", {{"4", {{"content", "<x>"}, {"lstrip", true}}}}}});
-  refused(tiny(), Code::kDataLoss, "bos_token '<none>'", Json{{"add_bos_token", true}, {"bos_token", "<none>"}});
+  refused(tiny(), Code::kDataLoss, "bos_token '<none>'",
+          Json{{"add_bos_token", true}, {"bos_token", "<none>"}});
 }
 
 TEST(SentencePieceModel, AddedTokens) {
@@ -129,8 +137,8 @@ TEST(SentencePieceModel, AddedTokens) {
   EXPECT_FALSE(tokenizer->is_special(4));
 }
 
-// Nothing but an error may come of damage: neither a crash nor a wrong file name. What still is a model must make a
-// tokenizer that works, or be refused by the library.
+// Nothing but an error may come of damage: neither a crash nor a wrong file name. What still is a model must
+// make a tokenizer that works, or be refused by the library.
 void expect_error_or_tokenizer(const std::string& what, const std::function<std::string()>& make) {
   try {
     const std::string json = make();
@@ -158,7 +166,8 @@ TEST(SentencePieceModel, TruncatedAndFlipped) {
       if (round % 3 == 0) {
         bad.resize(random() % bad.size());
       } else {
-        for (int n = 0; n < 1 + round % 5; ++n) bad[random() % bad.size()] ^= static_cast<char>(1 << random() % 8);
+        for (int n = 0; n < 1 + round % 5; ++n)
+          bad[random() % bad.size()] ^= static_cast<char>(1 << random() % 8);
       }
       expect_error_or_tokenizer("m/tokenizer.model", [&] { return convert(bad); });
     }
@@ -208,35 +217,51 @@ TEST(GgufVocabulary, RefusesContradictionsByKey) {
       entries.emplace_back(key, value);
     };
   };
-  const auto refused = [](const char* name, const std::function<void(GgufEntries&)>& change, Code code, const char* text) {
+  const auto refused = [](const char* name, const std::function<void(GgufEntries&)>& change, Code code,
+                          const char* text) {
     const std::string bytes = with_entries(name, change);
     EXPECT_FAILS(code, text, gguf_json(bytes));
     EXPECT_FAILS(code, "/v.gguf", gguf_json(bytes));
   };
   const auto without = [](const char* key) {
-    return [key](GgufEntries& entries) { std::erase_if(entries, [&](const auto& e) { return e.first == key; }); };
+    return [key](GgufEntries& entries) {
+      std::erase_if(entries, [&](const auto& e) { return e.first == key; });
+    };
   };
-  refused("llama.gguf", set("tokenizer.ggml.model", gguf_string("rwkv")), Code::kUnimplemented, "'rwkv' is not supported");
-  refused("llama.gguf", set("tokenizer.ggml.model", gguf_string("no_vocab")), Code::kUnimplemented, "model.tokenizer");
-  refused("llama.gguf", without("tokenizer.ggml.scores"), Code::kDataLoss, "tokenizer.ggml.scores is missing");
-  refused("llama.gguf", set("tokenizer.ggml.scores", f32s({1, 2})), Code::kDataLoss, "tokenizer.ggml.scores has 2 entries");
+  refused("llama.gguf", set("tokenizer.ggml.model", gguf_string("rwkv")), Code::kUnimplemented,
+          "'rwkv' is not supported");
+  refused("llama.gguf", set("tokenizer.ggml.model", gguf_string("no_vocab")), Code::kUnimplemented,
+          "model.tokenizer");
+  refused("llama.gguf", without("tokenizer.ggml.scores"), Code::kDataLoss,
+          "tokenizer.ggml.scores is missing");
+  refused("llama.gguf", set("tokenizer.ggml.scores", f32s({1, 2})), Code::kDataLoss,
+          "tokenizer.ggml.scores has 2 entries");
   refused("llama.gguf", set("tokenizer.ggml.scores", f32s(std::vector<double>(704, NAN))), Code::kDataLoss,
           "the score of token 0");
-  refused("llama.gguf", set("tokenizer.ggml.token_type", gguf_i32s({1})), Code::kDataLoss, "token_type has 1 entries");
-  refused("llama.gguf", set("tokenizer.ggml.tokens", gguf_strings(std::vector<std::string>(704, "x"))), Code::kDataLoss,
-          "tokens 0 and 1 have the same text 'x'");
-  refused("llama.gguf", set("tokenizer.ggml.tokens", gguf_strings({})), Code::kDataLoss, "token_type has 704");
+  refused("llama.gguf", set("tokenizer.ggml.token_type", gguf_i32s({1})), Code::kDataLoss,
+          "token_type has 1 entries");
+  refused("llama.gguf", set("tokenizer.ggml.tokens", gguf_strings(std::vector<std::string>(704, "x"))),
+          Code::kDataLoss, "tokens 0 and 1 have the same text 'x'");
+  refused("llama.gguf", set("tokenizer.ggml.tokens", gguf_strings({})), Code::kDataLoss,
+          "token_type has 704");
   refused("llama.gguf", set("tokenizer.ggml.bos_token_id", gguf_u32(704)), Code::kDataLoss,
           "tokenizer.ggml.bos_token_id is 704");
-  refused("llama.gguf", set("tokenizer.ggml.unknown_token_id", gguf_u32(703)), Code::kDataLoss, "a padding token");
-  refused("llama.gguf", set("tokenizer.ggml.merges", gguf_strings({"a b c"})), Code::kDataLoss, "merge 0 'a b c'");
-  refused("llama.gguf", set("tokenizer.ggml.merges", gguf_strings({"nonsense"})), Code::kDataLoss, "merge 0 'nonsense'");
-  refused("llama_no_prefix.gguf", set("tokenizer.ggml.add_eos_token", gguf_u32(1)), Code::kDataLoss, "add_eos_token");
+  refused("llama.gguf", set("tokenizer.ggml.unknown_token_id", gguf_u32(703)), Code::kDataLoss,
+          "a padding token");
+  refused("llama.gguf", set("tokenizer.ggml.merges", gguf_strings({"a b c"})), Code::kDataLoss,
+          "merge 0 'a b c'");
+  refused("llama.gguf", set("tokenizer.ggml.merges", gguf_strings({"nonsense"})), Code::kDataLoss,
+          "merge 0 'nonsense'");
+  refused("llama_no_prefix.gguf", set("tokenizer.ggml.add_eos_token", gguf_u32(1)), Code::kDataLoss,
+          "add_eos_token");
   refused("t5.gguf", without("tokenizer.ggml.scores"), Code::kDataLoss, "tokenizer.ggml.scores is missing");
-  refused("t5.gguf", set("tokenizer.ggml.precompiled_charsmap", gguf_i32s({1000})), Code::kDataLoss, "array of bytes");
-  refused("bert.gguf", without("tokenizer.ggml.unknown_token_id"), Code::kDataLoss, "unknown_token_id is missing");
+  refused("t5.gguf", set("tokenizer.ggml.precompiled_charsmap", gguf_i32s({1000})), Code::kDataLoss,
+          "array of bytes");
+  refused("bert.gguf", without("tokenizer.ggml.unknown_token_id"), Code::kDataLoss,
+          "unknown_token_id is missing");
   refused("bert.gguf", without("tokenizer.ggml.bos_token_id"), Code::kDataLoss, "bos_token_id is missing");
-  refused("bert.gguf", without("tokenizer.ggml.seperator_token_id"), Code::kDataLoss, "seperator_token_id is missing");
+  refused("bert.gguf", without("tokenizer.ggml.seperator_token_id"), Code::kDataLoss,
+          "seperator_token_id is missing");
 }
 
 TEST(GgufVocabulary, TheCarriedJsonMustHaveTheSameTokens) {
@@ -265,7 +290,8 @@ TEST(GgufVocabulary, TruncatedAndFlipped) {
       if (round % 4 == 0) {
         bad.resize(random() % bad.size());
       } else {
-        for (int n = 0; n < 1 + round % 4; ++n) bad[random() % bad.size()] ^= static_cast<char>(1 << random() % 8);
+        for (int n = 0; n < 1 + round % 4; ++n)
+          bad[random() % bad.size()] ^= static_cast<char>(1 << random() % 8);
       }
       expect_error_or_tokenizer("/v.gguf", [&] {
         MemoryFileSystem fs;

@@ -1,5 +1,5 @@
-// Ids and texts of tokenizers that come from a tokenizer.model or from GGUF metadata, against those of transformers
-// (tests/golden/formats/tokenizers/make_tokenizers.py), and through an export.
+// Ids and texts of tokenizers that come from a tokenizer.model or from GGUF metadata, against those of
+// transformers (tests/golden/formats/tokenizers/make_tokenizers.py), and through an export.
 #include "sdk/base/testing/memory_file_system.h"
 #include "sdk/formats/gguf_tokenizer.h"
 #include "sdk/formats/hugging_face.h"
@@ -69,16 +69,17 @@ TEST(TokenizerIds, TokenizerModelAsTransformersConvertsIt) {
   }
   const std::string path = join_path(tokenizers("llama"), "tokenizer.model");
   Json config = Json::object();
-  expect_rows(sentencepiece_tokenizer_json(read_text(posix_file_system(), path), path, config, Json::object()),
-              "llama_classless");
+  expect_rows(
+      sentencepiece_tokenizer_json(read_text(posix_file_system(), path), path, config, Json::object()),
+      "llama_classless");
   EXPECT_EQ(config, (Json{{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}}));
   expect_differences("llama_classless", "sentencepiece", 3);  // all three have special tokens in the text
   expect_differences("llama", "sentencepiece", 11);           // and spaces in front, as LlamaTokenizer has it
 }
 
 TEST(TokenizerIds, VocabulariesInGguf) {
-  for (const char* name : {"llama.gguf", "llama_no_prefix.gguf", "phi3.gguf", "gemma.gguf", "t5.gguf", "bert.gguf",
-                           "bert_cased.gguf"}) {
+  for (const char* name : {"llama.gguf", "llama_no_prefix.gguf", "phi3.gguf", "gemma.gguf", "t5.gguf",
+                           "bert.gguf", "bert_cased.gguf"}) {
     const GgufFile file(posix_file_system(), tokenizers(name));
     expect_rows(gguf_tokenizer_json(file), name);
   }
@@ -112,7 +113,8 @@ TEST(TokenizerIds, SpecialTokensAndTemplateOfGguf) {
 }
 
 // A model with this tokenizer written as GGUF.
-void write_model(FileSystem& fs, const std::string& path, const std::string& tokenizer_json, const Json& config) {
+void write_model(FileSystem& fs, const std::string& path, const std::string& tokenizer_json,
+                 const Json& config) {
   ModelFiles model = tiny_model();
   model.config["vocab_size"] = 720;
   model.generation_config = Json::object();
@@ -123,8 +125,8 @@ void write_model(FileSystem& fs, const std::string& path, const std::string& tok
   write_gguf(fs, path, model, tiny_tensors(model.config, DType::f16));
 }
 
-// Exported and read again, with the tokenizer.json that the export carries: equal in every id, also where GGUF's own
-// keys could not say it.
+// Exported and read again, with the tokenizer.json that the export carries: equal in every id, also where
+// GGUF's own keys could not say it.
 TEST(TokenizerIds, ExportAndBack) {
   MemoryFileSystem fs;
   for (const char* name : {"llama", "unigram", "unigram_bytes", "added"}) {
@@ -136,7 +138,8 @@ TEST(TokenizerIds, ExportAndBack) {
     expect_rows(read.tokenizer_json, name);
     fs.remove_all("/m.gguf");
   }
-  for (const char* name : {"llama.gguf", "llama_no_prefix.gguf", "gemma.gguf", "t5.gguf", "bert.gguf", "bert_cased.gguf"}) {
+  for (const char* name :
+       {"llama.gguf", "llama_no_prefix.gguf", "gemma.gguf", "t5.gguf", "bert.gguf", "bert_cased.gguf"}) {
     const GgufFile file(posix_file_system(), tokenizers(name));
     write_model(fs, "/m.gguf", gguf_tokenizer_json(file), gguf_tokenizer_config(file));
     expect_rows(open_model(fs, "/m.gguf").tokenizer_json, name);

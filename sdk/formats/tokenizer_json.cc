@@ -114,7 +114,8 @@ Json sequence_of(const char* key, std::vector<Json> parts) {
 Json piece_decoder(bool byte_fallback, bool strip_first_space) {
   std::vector<Json> parts = {replace_text(kSpace, " ")};
   if (byte_fallback) parts.push_back(part("ByteFallback"));
-  if (byte_fallback || strip_first_space) parts.push_back(part("Fuse"));  // Strip looks at every token by itself
+  if (byte_fallback || strip_first_space)
+    parts.push_back(part("Fuse"));  // Strip looks at every token by itself
   if (strip_first_space) {
     Json strip = part("Strip");
     strip["content"] = " ";

@@ -34,8 +34,8 @@ struct SpecialToken {
   std::string text;
   int64_t id;
 };
-// A post-processor that puts one token before and one behind each text; null when there is neither. `pair_once`:
-// in front of the first of two texts only, as BERT does.
+// A post-processor that puts one token before and one behind each text; null when there is neither.
+// `pair_once`: in front of the first of two texts only, as BERT does.
 Json surrounding_tokens(const std::optional<SpecialToken>& before, const std::optional<SpecialToken>& behind,
                         bool pair_once = false);
 

@@ -17,7 +17,7 @@ std::string stream(const std::shared_ptr<const Tokenizer>& t, const std::vector<
 }
 
 TEST(DecodeStream, EqualsTheWholeDecodeOfEveryGoldenText) {
-  const Json file = golden("tokenizers.json");
+  const Json file = golden_encodings();
   for (const auto& [name, rows] : file.items()) {
     const auto t = golden_tokenizer(name);
     for (const Json& row : rows) {
@@ -33,7 +33,8 @@ TEST(DecodeStream, EqualsTheWholeDecodeOfEveryGoldenText) {
 // middle of them.
 TEST(DecodeStream, EqualsTheWholeDecodeOfRandomIds) {
   std::mt19937 random(7);
-  for (const char* name : {"byte_bpe", "llama3_like", "byte_fallback", "word_piece", "unigram"}) {
+  for (const char* name : {"byte_bpe", "llama3_like", "byte_fallback", "word_piece", "unigram", "t5",
+                           "albert", "unigram_bytes", "llama", "gemma"}) {
     const auto t = golden_tokenizer(name);
     for (int round = 0; round < 300; ++round) {
       std::vector<int32_t> ids(random() % 24);

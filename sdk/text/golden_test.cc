@@ -1,12 +1,12 @@
 // Equality with the oracle packages (tokenizers, Jinja2 as transformers sets it up):
-// tests/golden/text/make.py.
+// tests/golden/text/make.py, make_sentencepiece.py.
 #include "sdk/text/testing.h"
 
 namespace inlaid::text {
 namespace {
 
 TEST(Golden, TokenizersOfEveryKindGiveTheSameIdsOffsetsAndTexts) {
-  const Json file = golden("tokenizers.json");
+  const Json file = golden_encodings();
   for (const auto& [name, rows] : file.items()) {
     const auto tokenizer = golden_tokenizer(name);
     ASSERT_GE(rows.size(), 50u);

@@ -28,6 +28,13 @@ inline Json golden(const std::string& name) {
   return parse_json(golden_file(name), name);
 }
 
+// Rows of every golden tokenizer, by its name.
+inline Json golden_encodings() {
+  Json out = golden("tokenizers.json");
+  out.update(golden("sentencepiece.json"));
+  return out;
+}
+
 inline std::shared_ptr<const Tokenizer> golden_tokenizer(const std::string& name) {
   return Tokenizer::from_json(golden_file("tokenizers/" + name + ".json"), name);
 }

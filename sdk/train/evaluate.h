@@ -19,6 +19,7 @@ template <typename Forward>
 LossSums evaluate_batches(const data::Dataset& dataset, int64_t capacity, Forward&& forward) {
   data::BatchOptions options;
   options.shuffle = false;
+  options.weighted = false;
   options.micro_batch_tokens = capacity;
   // The batcher does not outlive this call, so a reference that owns nothing is enough.
   const data::Batcher batcher(std::shared_ptr<const data::Dataset>(std::shared_ptr<void>(), &dataset), options);

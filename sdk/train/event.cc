@@ -16,6 +16,8 @@ const char* event_kind_name(EventKind kind) {
     case EventKind::warning: return "warning";
     case EventKind::state: return "state";
     case EventKind::done: return "done";
+    case EventKind::sample: return "sample";
+    case EventKind::change: return "change";
   }
   return "unknown";
 }
@@ -25,23 +27,30 @@ std::string Event::json() const {
   json["event"] = event_kind_name(kind);
   json["step"] = step;
   json["seq"] = sequence;
+  json["time"] = time;
+  if (kind == EventKind::sample) json["prompt"] = prompt;
   if (!text.empty()) json["text"] = text;
   for (const auto& [name, value] : metrics) json[name] = std::isfinite(value) ? Json(value) : Json();
   return to_text(json);
 }
 
-std::shared_ptr<const Event> EventQueue::push(Event event) {
+std::shared_ptr<const Event> EventQueue::number(Event event) {
   const std::lock_guard<std::mutex> lock(mutex_);
   event.sequence = next_sequence_++;
-  auto shared = std::make_shared<const Event>(std::move(event));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  event.time = static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) / 1000;
+  return std::make_shared<const Event>(std::move(event));
+}
+
+void EventQueue::push(std::shared_ptr<const Event> event) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (events_.size() >= capacity_) {
     const auto oldest = std::find_if(events_.begin(), events_.end(),
                                      [](const auto& queued) { return queued->kind == EventKind::step; });
     if (oldest != events_.end()) events_.erase(oldest);
   }
-  events_.push_back(shared);
+  events_.push_back(std::move(event));
   ready_.notify_all();
-  return shared;
 }
 
 std::shared_ptr<const Event> EventQueue::pop(int64_t timeout_ms, bool* ended) {

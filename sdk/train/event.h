@@ -14,15 +14,17 @@
 namespace inlaid::train {
 
 // Numerically equal to INLAID_EVENT_* of capi/include/inlaid.h.
-enum class EventKind : int32_t { step = 1, eval = 2, checkpoint = 3, warning = 4, state = 5, done = 6 };
+enum class EventKind : int32_t { step = 1, eval = 2, checkpoint = 3, warning = 4, state = 5, done = 6, sample = 7, change = 8 };
 const char* event_kind_name(EventKind kind);
 
 struct Event {
   EventKind kind = EventKind::state;
   int64_t step = 0;
+  double time = 0;                                      // seconds since 1970, when it happened
   uint64_t sequence = 0;                                // within the run; a gap shows events that were dropped
   std::vector<std::pair<std::string, double>> metrics;  // name, value
-  std::string text;                                     // state name, warning, checkpoint path
+  std::string text;                                     // state name, warning, checkpoint path, answer to a prompt, changed key
+  std::string prompt;                                   // of a sample
   std::string json() const;                             // {"event": "step", "step": 3, "seq": 7, ..., "loss": 1.25}
 };
 
@@ -30,8 +32,9 @@ struct Event {
 class EventQueue {
  public:
   explicit EventQueue(size_t capacity) : capacity_(capacity) {}
-  // Numbers the event and returns it as it was queued.
-  std::shared_ptr<const Event> push(Event event);
+  // Numbers and dates an event, which is to be pushed next: what is written to files can be written before anybody sees it.
+  std::shared_ptr<const Event> number(Event event);
+  void push(std::shared_ptr<const Event> event);
   // The next event; nullptr when none comes within the timeout (milliseconds; negative = wait) or after close() with nothing
   // left (`*ended` tells).
   std::shared_ptr<const Event> pop(int64_t timeout_ms, bool* ended);

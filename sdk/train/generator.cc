@@ -20,27 +20,42 @@ autograd::Program record(const models::Model& model, const nn::Modules& modules,
 
 }  // namespace
 
+uint64_t GeneratorPrograms::activation_bytes() const {
+  return std::max(prefill.activation_bytes, decode.activation_bytes) + static_cast<uint64_t>(cache_slots) * cache_slot_bytes;
+}
+uint64_t GeneratorPrograms::workspace_bytes() const { return std::max(prefill.workspace_bytes, decode.workspace_bytes); }
+uint64_t GeneratorPrograms::data_bytes() const { return BatchBuffers::bytes({std::min(kPrefillRows, capacity), 1}); }
+
+GeneratorPrograms record_generator(const models::Model& model, const nn::Modules& modules, const GenerationOptions& options) {
+  const models::DecoderConfig& config = model.config();
+  GeneratorPrograms programs;
+  programs.capacity = options.max_length > 0 ? options.max_length : std::min<int64_t>(2048, config.max_position_embeddings);
+  programs.prefill = record(model, modules, std::min(kPrefillRows, programs.capacity), programs.capacity);
+  programs.decode = record(model, modules, 1, programs.capacity);
+  const int64_t row_bytes = config.num_key_value_heads * config.head_dim * static_cast<int64_t>(sizeof(float));
+  programs.cache_slots = 2 * config.num_hidden_layers;
+  programs.cache_slot_bytes = static_cast<uint64_t>((programs.capacity * row_bytes + 63) / 64 * 64);
+  return programs;
+}
+
 Generator::Generator(std::shared_ptr<models::Model> model, std::shared_ptr<models::Adapter> adapter,
                      const GenerationOptions& options)
     : model_(std::move(model)), adapter_(std::move(adapter)), options_(options) {
   if (adapter_ != nullptr && adapter_->base() != model_) {
     fail(Code::kInvalidArgument, "the adapter belongs to another model");
   }
-  const models::DecoderConfig& config = model_->config();
-  capacity_ = options_.max_length > 0 ? options_.max_length : std::min<int64_t>(2048, config.max_position_embeddings);
   memory_ = MemoryAccount::child(model_->runtime()->memory, "generator");
   modules_ = std::make_unique<nn::Modules>(model_->parameters(), adapter_ ? &adapter_->parameters() : nullptr,
                                            adapter_ ? &adapter_->layout() : nullptr, trainable_, 0);
-  prefill_ = record(*model_, *modules_, std::min(kPrefillRows, capacity_), capacity_);
-  decode_ = record(*model_, *modules_, 1, capacity_);
-  activations_ = memory_->allocate(Category::kActivations, std::max(prefill_.activation_bytes, decode_.activation_bytes), false);
-  workspace_ = memory_->allocate(Category::kWorkspace, std::max(prefill_.workspace_bytes, decode_.workspace_bytes), false);
-  const int64_t row_bytes = config.num_key_value_heads * config.head_dim * static_cast<int64_t>(sizeof(float));
-  const int64_t slot_bytes = (capacity_ * row_bytes + 63) / 64 * 64;
-  cache_ = memory_->allocate(Category::kActivations,
-                             static_cast<uint64_t>(2 * config.num_hidden_layers * slot_bytes), false);
-  for (int64_t slot = 0; slot < 2 * config.num_hidden_layers; ++slot) caches_.push_back(cache_.data() + slot * slot_bytes);
-  batch_ = std::make_unique<BatchBuffers>(*memory_, autograd::Capacity{std::min(kPrefillRows, capacity_), 1});
+  programs_ = record_generator(*model_, *modules_, options_);
+  const uint64_t cache_bytes = static_cast<uint64_t>(programs_.cache_slots) * programs_.cache_slot_bytes;
+  activations_ = memory_->allocate(Category::kActivations, programs_.activation_bytes() - cache_bytes, false);
+  workspace_ = memory_->allocate(Category::kWorkspace, programs_.workspace_bytes(), false);
+  cache_ = memory_->allocate(Category::kActivations, cache_bytes, false);
+  for (int64_t slot = 0; slot < programs_.cache_slots; ++slot) {
+    caches_.push_back(cache_.data() + static_cast<uint64_t>(slot) * programs_.cache_slot_bytes);
+  }
+  batch_ = std::make_unique<BatchBuffers>(*memory_, autograd::Capacity{std::min(kPrefillRows, programs_.capacity), 1});
 }
 
 void Generator::prompt(std::span<const int32_t> ids) {
@@ -50,8 +65,8 @@ void Generator::prompt(std::span<const int32_t> ids) {
       fail(Code::kInvalidArgument, "token id ", id, " is outside the vocabulary of ", model_->config().vocab_size);
     }
   }
-  if (static_cast<int64_t>(ids.size()) >= capacity_) {
-    fail(Code::kInvalidArgument, "the prompt has ", ids.size(), " tokens and leaves no room for an answer in ", capacity_,
+  if (static_cast<int64_t>(ids.size()) >= programs_.capacity) {
+    fail(Code::kInvalidArgument, "the prompt has ", ids.size(), " tokens and leaves no room for an answer in ", programs_.capacity,
          " (max_length)");
   }
   pending_.assign(ids.begin(), ids.end());
@@ -64,11 +79,12 @@ void Generator::prompt(std::span<const int32_t> ids) {
 }
 
 Generator::Next Generator::next(const std::atomic<bool>* cancel) {
+  if (stream_ == nullptr) fail(Code::kFailedPrecondition, "there is nothing to continue; start a sequence with a prompt");
   if (done_) fail(Code::kOutOfRange, "the sequence has ended; start another one with a prompt");
   while (!pending_.empty()) {
-    const int64_t limit = pending_.size() == 1 ? 1 : std::min(kPrefillRows, capacity_);
+    const int64_t limit = pending_.size() == 1 ? 1 : std::min(kPrefillRows, programs_.capacity);
     const auto count = static_cast<size_t>(std::min<int64_t>(limit, static_cast<int64_t>(pending_.size())));
-    const autograd::Program& program = count == 1 ? decode_ : prefill_;
+    const autograd::Program& program = count == 1 ? programs_.decode : programs_.prefill;
     autograd::Binding binding;
     binding.activations = activations_.data();
     binding.caches = caches_;
@@ -92,7 +108,7 @@ Generator::Next Generator::next(const std::atomic<bool>* cancel) {
   ++produced_;
   const std::vector<int32_t>& stops = model_->stop_ids();
   const bool stop = std::find(stops.begin(), stops.end(), id) != stops.end();
-  done_ = stop || produced_ >= options_.max_new_tokens || past_ >= capacity_;
+  done_ = stop || produced_ >= options_.max_new_tokens || past_ >= programs_.capacity;
   stream(id, stop);
   pending_.push_back(id);
   return {id, done_};

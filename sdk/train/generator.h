@@ -27,6 +27,18 @@ struct GenerationOptions {
   static GenerationOptions parse(std::string_view json);
 };
 
+// What a generator replays and what it takes, before anything is allocated: `plan` reports it, Generator allocates it.
+struct GeneratorPrograms {
+  int64_t capacity = 0;                // tokens of prompt and answer together
+  autograd::Program prefill, decode;   // some rows of a prompt; one row
+  int64_t cache_slots = 0;             // keys and values of every layer
+  uint64_t cache_slot_bytes = 0;
+  uint64_t activation_bytes() const;   // the cache included
+  uint64_t workspace_bytes() const;
+  uint64_t data_bytes() const;
+};
+GeneratorPrograms record_generator(const models::Model& model, const nn::Modules& modules, const GenerationOptions& options);
+
 class Generator {
  public:
   Generator(std::shared_ptr<models::Model> model, std::shared_ptr<models::Adapter> adapter, const GenerationOptions& options);
@@ -54,16 +66,15 @@ class Generator {
   std::shared_ptr<MemoryAccount> memory_;
   std::set<std::string> trainable_;  // none
   std::unique_ptr<nn::Modules> modules_;
-  autograd::Program prefill_, decode_;
+  GeneratorPrograms programs_;
   Block activations_, workspace_, cache_;
   std::unique_ptr<BatchBuffers> batch_;
-  int64_t capacity_ = 0;
   std::vector<void*> caches_;
 
   std::vector<int32_t> pending_;  // ids that the model has not seen yet
   int64_t past_ = 0;
   int64_t produced_ = 0;
-  bool done_ = true;
+  bool done_ = false;
   std::span<const float> logits_;
   std::unique_ptr<text::DecodeStream> stream_;
   std::string held_, text_;       // held_: text that may turn out to be the beginning of a stop text

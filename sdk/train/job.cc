@@ -1,6 +1,8 @@
 #include "sdk/train/job.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 
 #include "sdk/base/error.h"
 #include "sdk/base/hash.h"
@@ -32,11 +34,17 @@ void check_quotas(const Runtime& runtime, const config::Config& config) {
   }
 }
 
-bool writes(const config::Config& config, std::string_view writer) {
-  for (const Json& entry : config.value("logging.writers")) {
-    if (entry == writer) return true;
-  }
-  return false;
+// YYYY-MM-DDThh:mm:ss in UTC. Not gmtime: that reads the process's TZ.
+std::string utc_now() {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto day = std::chrono::floor<std::chrono::days>(now);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(now - day);
+  char text[64];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
+                static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()));
+  return text;
 }
 
 std::string job_record(const Job& job) {
@@ -44,6 +52,7 @@ std::string job_record(const Job& job) {
   const formats::ModelFiles& files = trainer.model()->files();
   Json json;
   json["inlaid_version"] = INLAID_VERSION;
+  json["created"] = job.clock();
   json["model_identity"] = files.identity;
   json["tokenizer_sha256"] = files.tokenizer_json.empty() ? "" : sha256_hex(files.tokenizer_json);
   json["chat_template_sha256"] = files.chat_template.empty() ? "" : sha256_hex(files.chat_template);
@@ -97,6 +106,7 @@ data::DatasetOptions dataset_options(const config::Config& config, const models:
       if (entry.contains("format") && entry["format"].is_string()) source.format = entry["format"].get<std::string>();
       if (entry.contains("columns") && entry["columns"].is_object()) source.columns = entry["columns"];
       if (entry.contains("limit") && entry["limit"].is_number_integer()) source.limit = entry["limit"].get<int64_t>();
+      source.weight = entry.value("weight", 1.0);
       options.sources.push_back(std::move(source));
     }
   }
@@ -116,8 +126,14 @@ data::DatasetOptions dataset_options(const config::Config& config, const models:
   return options;
 }
 
-std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation) {
-  const data::DatasetOptions options = dataset_options(config, model, evaluation);
+std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation,
+                                               const std::string& clock) {
+  data::DatasetOptions options = dataset_options(config, model, evaluation);
+  // Only where it is shown: it is a part of the token cache's key.
+  const auto& chat_template = model.chat_template();
+  if (!clock.empty() && chat_template != nullptr && chat_template->source().find("strftime_now") != std::string::npos) {
+    options.template_variables["date"] = clock;
+  }
   if (options.sources.empty()) return nullptr;
   if (evaluation && options.held_out && options.eval_fraction == 0) return nullptr;
   Runtime& runtime = *model.runtime();
@@ -145,17 +161,19 @@ autograd::Capacity job_capacity(const config::Config& config, const std::shared_
   }
   if (evaluation != nullptr) {
     data::BatchOptions packed;
+    packed.weighted = false;
     packed.micro_batch_tokens = capacity.tokens = std::max(capacity.tokens, evaluation->longest());
     capacity.documents = std::max(capacity.documents, data::Batcher(evaluation, packed).document_capacity());
   }
   return capacity;
 }
 
-std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::Config& config) {
+std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::Config& config, const std::string& clock) {
   config.check_job();
   check_quotas(*runtime, config);
   std::shared_ptr<Job> job(new Job());
   job->config_ = config;
+  job->clock_ = clock;
   const models::LoadOptions options = load_options(runtime->files, config);
   const auto seed = static_cast<uint64_t>(config.integer("train.seed"));
   const std::shared_ptr<models::Model> model =
@@ -167,8 +185,9 @@ std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::C
   } else if (config.has("adapter.peft_type")) {
     adapter = models::Adapter::create(model, adapter_config(config), seed);
   }
-  job->train_data_ = open_data(config, *model, false);
-  job->eval_data_ = open_data(config, *model, true);
+  job->train_data_ = open_data(config, *model, false, clock);
+  job->eval_data_ = open_data(config, *model, true, clock);
+  job->samples_ = sample_prompts(config, *model, clock);
   job->trainer_ = Trainer::create(model, adapter, config, job_capacity(config, job->train_data_, job->eval_data_));
   if (job->train_data_ != nullptr) job->trainer_->set_train_data(job->train_data_);
   return job;
@@ -180,7 +199,7 @@ std::shared_ptr<Job> Job::create(std::shared_ptr<Runtime> runtime, const config:
   if (output && files.exists(join_path(*output, kJobFile))) {
     fail(Code::kAlreadyExists, *output, " already holds a job; resume it, or choose another output_dir");
   }
-  std::shared_ptr<Job> job = open(runtime, config);
+  std::shared_ptr<Job> job = open(runtime, config, utc_now());
   if (output) {
     files.make_folders(*output);
     Json report;
@@ -200,7 +219,7 @@ std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::st
   config::Config config = config::Config::parse(to_text(at(record, "config", path)));
   // The folder may have been moved since.
   config.set("output_dir", to_text(Json(output_dir)));
-  std::shared_ptr<Job> job = open(runtime, config);
+  std::shared_ptr<Job> job = open(runtime, config, at(record, "created", path).get<std::string>());
   const std::string folder = join_path(output_dir, "checkpoints");
   std::string latest = checkpoint::latest_checkpoint(files, folder);
   if (latest.empty() && files.exists(folder)) {
@@ -223,10 +242,15 @@ std::shared_ptr<Run> Job::start() {
   options.save_every = config_.optional_integer("checkpoint.save_steps").value_or(0);
   options.save_total_limit = config_.integer("checkpoint.save_total_limit");
   options.logging_every = config_.integer("logging.logging_steps");
+  options.keep_best = config_.integer("checkpoint.keep_best");
+  options.patience = config_.optional_integer("train.early_stopping_patience").value_or(0);
+  options.threshold = config_.optional_number("train.early_stopping_threshold").value_or(0);
+  options.samples = samples_;
   options.wall_time_limit = config_.optional_number("runtime.wall_time_limit").value_or(0);
   if (const auto output = config_.optional_text("output_dir")) {
     options.checkpoint_folder = join_path(*output, "checkpoints");
-    if (writes(config_, "jsonl")) options.events_file = join_path(*output, "events.jsonl");
+    options.output_folder = *output;
+    options.writers = strings(config_.value("logging.writers"));
   }
   options.eval_data = eval_data_;
   options.resumed_state = resumed_state_;

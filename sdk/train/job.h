@@ -13,8 +13,10 @@ namespace inlaid::train {
 models::LoadOptions load_options(FileSystem& files, const config::Config& config);
 nn::AdapterConfig adapter_config(const config::Config& config);
 data::DatasetOptions dataset_options(const config::Config& config, const models::Model& model, bool evaluation);
-// The data set of data.train, or of data.eval / data.eval_fraction; nullptr when the configuration has none.
-std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation);
+// The data set of data.train, or of data.eval / data.eval_fraction; nullptr when the configuration has none. `clock` is what a
+// chat template shows that writes the date (YYYY-MM-DDThh:mm:ss, UTC); "" = now.
+std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation,
+                                               const std::string& clock = "");
 // What a micro-batch of this job can hold at most.
 autograd::Capacity job_capacity(const config::Config& config, const std::shared_ptr<const data::Dataset>& train,
                                 const std::shared_ptr<const data::Dataset>& evaluation);
@@ -27,6 +29,7 @@ class Job {
   static std::shared_ptr<Job> resume(std::shared_ptr<Runtime> runtime, const std::string& output_dir);
 
   const config::Config& config() const { return config_; }
+  const std::string& clock() const { return clock_; }
   const std::shared_ptr<Trainer>& trainer() const { return trainer_; }
   const std::shared_ptr<const data::Dataset>& train_data() const { return train_data_; }
   const std::shared_ptr<const data::Dataset>& eval_data() const { return eval_data_; }
@@ -36,11 +39,13 @@ class Job {
 
  private:
   Job() = default;
-  static std::shared_ptr<Job> open(std::shared_ptr<Runtime> runtime, const config::Config& config);
+  static std::shared_ptr<Job> open(std::shared_ptr<Runtime> runtime, const config::Config& config, const std::string& clock);
 
   config::Config config_;
+  std::string clock_;  // when the job was created: its samples stay the same on the day it is resumed
   std::shared_ptr<const data::Dataset> train_data_, eval_data_;
   std::shared_ptr<Trainer> trainer_;
+  SamplePrompts samples_;
   std::string resumed_state_;
   std::string resumed_from_;
 };
@@ -56,7 +61,9 @@ struct Result {
 };
 // Opens what training made, whatever form it has: an output folder of a job or a checkpoint (latest weights over the base), a
 // PEFT folder (with its base), a Hugging Face folder or a GGUF file.
-Result open_result(std::shared_ptr<Runtime> runtime, const std::string& path, const models::LoadOptions& options);
+// `best` chooses the best checkpoint of an output folder instead of the latest; kNotFound if none is recorded.
+Result open_result(std::shared_ptr<Runtime> runtime, const std::string& path, const models::LoadOptions& options,
+                   bool best = false);
 
 }  // namespace inlaid::train
 

@@ -72,19 +72,24 @@ Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
   const Programs programs = record_programs(*runtime, model->config(), modules, job_capacity(config, train, evaluation),
                                             config.text("model.recompute"), weights + data);
 
+  // The generator of sample answers lives beside all of the trainer's buffers.
+  const SamplePrompts samples = sample_prompts(config, *model, "");
+  GeneratorPrograms generator;
+  if (!samples.prompts.empty()) generator = record_generator(*model, modules, samples.options);
+
   std::array<uint64_t, kCategories> bytes{};
   bytes[static_cast<size_t>(Category::kWeights)] = weights;
   bytes[static_cast<size_t>(Category::kGradients)] = programs.gradient_bytes;
   bytes[static_cast<size_t>(Category::kOptimizer)] = programs.optimizer_bytes;
-  bytes[static_cast<size_t>(Category::kActivations)] = programs.activation_bytes();
-  bytes[static_cast<size_t>(Category::kWorkspace)] = programs.workspace_bytes();
-  bytes[static_cast<size_t>(Category::kData)] = data + programs.data_bytes();
+  bytes[static_cast<size_t>(Category::kActivations)] = programs.activation_bytes() + generator.activation_bytes();
+  bytes[static_cast<size_t>(Category::kWorkspace)] = programs.workspace_bytes() + generator.workspace_bytes();
+  bytes[static_cast<size_t>(Category::kData)] = data + programs.data_bytes() + (samples.prompts.empty() ? 0 : generator.data_bytes());
 
   Json json;
   json["memory"] = memory_json(bytes);
   int64_t parameters = 0, trained = 0;
+  for (const auto& parameter : model->parameters().all()) parameters += element_count(parameter->spec.shape);
   for (const autograd::ParameterUse& use : programs.train.parameters) {
-    parameters += element_count(use.shape);
     if (use.trainable) trained += element_count(use.shape);
   }
   json["parameters"] = parameters;

@@ -52,14 +52,18 @@ Result open_checkpoint(std::shared_ptr<Runtime> runtime, const std::string& fold
 
 }  // namespace
 
-Result open_result(std::shared_ptr<Runtime> runtime, const std::string& path, const models::LoadOptions& options) {
+Result open_result(std::shared_ptr<Runtime> runtime, const std::string& path, const models::LoadOptions& options, bool best) {
   FileSystem& files = runtime->files;
   if (!files.exists(path)) fail(Code::kNotFound, path, " is not there");
   if (files.exists(join_path(path, "manifest.pb"))) return open_checkpoint(std::move(runtime), path);
   if (files.exists(join_path(path, "job.json"))) {
-    const std::string latest = checkpoint::latest_checkpoint(files, join_path(path, "checkpoints"));
-    if (latest.empty()) fail(Code::kNotFound, path, " is a job without a checkpoint yet");
-    return open_checkpoint(std::move(runtime), latest);
+    const std::string folder = join_path(path, "checkpoints");
+    const std::string chosen = best ? checkpoint::best_checkpoint(files, folder) : checkpoint::latest_checkpoint(files, folder);
+    if (chosen.empty() && best) {
+      fail(Code::kNotFound, path, " has no best checkpoint; checkpoint.keep_best makes a job record one");
+    }
+    if (chosen.empty()) fail(Code::kNotFound, path, " is a job without a checkpoint yet");
+    return open_checkpoint(std::move(runtime), chosen);
   }
   if (files.exists(join_path(path, "adapter_config.json"))) {
     const std::string file = join_path(path, "adapter_config.json");

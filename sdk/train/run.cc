@@ -1,5 +1,6 @@
 #include "sdk/train/run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -26,14 +27,18 @@ int64_t counter(const Json& state, const char* key) {
 }  // namespace
 
 Run::Run(std::shared_ptr<Trainer> trainer, RunOptions options)
-    : trainer_(std::move(trainer)), options_(std::move(options)), events_(kQueuedEvents) {}
+    : trainer_(std::move(trainer)),
+      options_(std::move(options)),
+      events_(kQueuedEvents),
+      config_(trainer_->config()),
+      best_(std::max(options_.keep_best, int64_t{1}), options_.threshold) {}
 
 Run::~Run() = default;
 
 std::shared_ptr<Run> Run::start(std::shared_ptr<Trainer> trainer, RunOptions options) {
   std::shared_ptr<Run> run(new Run(std::move(trainer), std::move(options)));
   Runtime& runtime = *run->trainer_->model()->runtime();
-  if (!run->options_.events_file.empty()) run->writer_ = runtime.files.append(run->options_.events_file);
+  run->writers_ = open_writers(runtime.files, run->options_.output_folder, run->options_.writers);
   runtime.background.start([run] { run->main(); });
   return run;
 }
@@ -63,6 +68,13 @@ void Run::request(std::string_view verb) {
   changed_.notify_all();
 }
 
+void Run::set(const std::string& key, const std::string& json) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Trainer::change(&config_, key, json);
+  changes_.emplace_back(key, json);
+  changed_.notify_all();
+}
+
 bool Run::join(int64_t timeout_ms) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto over = [this] { return ended_.load(); };
@@ -81,7 +93,8 @@ void Run::main() {
   std::exception_ptr failure;
   try {
     train();
-    done.text = trainer_->steps_done() >= trainer_->total_steps().value_or(0) ? "done" : "stopped";
+    const bool all = trainer_->steps_done() >= trainer_->total_steps().value_or(0);
+    done.text = !early_end_.empty() ? early_end_ : all ? "done" : "stopped";
   } catch (const Error& e) {
     failure = std::current_exception();
     done.text = e.code() == Code::kCancelled ? "cancelled" : "failed: " + e.message();
@@ -93,10 +106,10 @@ void Run::main() {
     done.text = std::string("failed: ") + e.what();
   }
   try {
-    state(done.text == "done" ? "done" : done.text == "stopped" ? "stopped" : done.text == "cancelled" ? "cancelled" : "failed");
+    const bool plain = done.text == "done" || done.text == "stopped" || done.text == "cancelled";
+    state(plain ? done.text.c_str() : early_end_.empty() ? "failed" : "done");
     done.step = trainer_->steps_done();
     emit(std::move(done));
-    if (writer_ != nullptr) writer_->close();
   } catch (...) {
     // The last event cannot be written: the run's own error matters more; without one, this becomes it.
     if (!failure) failure = std::current_exception();
@@ -116,32 +129,66 @@ void Run::train() {
     tokens_ = counter(state, "num_tokens");
     target_tokens_ = counter(state, "num_target_tokens");
     rows_ = counter(state, "num_rows");
+    if (state.contains("best_evaluations")) best_ = BestEvaluations::from_json(state["best_evaluations"], best_);
   }
   if (!trainer_->total_steps()) {
     fail(Code::kFailedPrecondition, "the run has no length: set train.max_steps or attach training data");
   }
   first_step_ = trainer_->steps_done();
-  if (trainer_->steps_done() > 0) saved_step_ = trainer_->steps_done();
+  if (!options_.resumed_state.empty()) saved_step_ = trainer_->steps_done();
   const int64_t end = options_.until > 0 ? std::min(options_.until, *trainer_->total_steps()) : *trainer_->total_steps();
-  if (options_.eval_on_start && options_.eval_data != nullptr && trainer_->steps_done() == 0) evaluate();
+  if (trainer_->steps_done() == 0) {
+    answer_samples();
+    if (options_.eval_on_start && options_.eval_data != nullptr) evaluate();
+  }
   state("running");
   int64_t evaluated = trainer_->steps_done() == 0 && options_.eval_on_start ? 0 : -1;
-  bool stopped = false;
-  while (trainer_->steps_done() < end) {
+  bool stopped = false, early = out_of_patience();
+  while (!early && trainer_->steps_done() < end) {
     stopped = serve_requests();
     if (options_.wall_time_limit > 0 && now() - started_ > options_.wall_time_limit) stopped = true;
     if (stopped) break;
     step();
     const int64_t done = trainer_->steps_done();
     if (options_.eval_every > 0 && done % options_.eval_every == 0 && options_.eval_data != nullptr) {
-      evaluate();
+      evaluate_and_judge();
       evaluated = done;
+      early = out_of_patience();
     }
     if (options_.save_every > 0 && done % options_.save_every == 0) save();
   }
   if (stopped) state("stopping");
-  if (!stopped && options_.eval_data != nullptr && evaluated != trainer_->steps_done()) evaluate();
+  if (!stopped && !early && options_.eval_data != nullptr && evaluated != trainer_->steps_done()) evaluate_and_judge();
+  if (!stopped) answer_samples();
   if (saved_step_ != trainer_->steps_done()) save();
+  if (early) early_end_ = best_.why_stopped();
+}
+
+bool Run::out_of_patience() const { return options_.patience > 0 && best_.since_best() >= options_.patience; }
+
+void Run::evaluate_and_judge() {
+  evaluate();
+  const bool among_best = best_.add(trainer_->steps_done(), last_eval_loss_);
+  if (options_.keep_best == 0 || options_.checkpoint_folder.empty()) return;
+  if (among_best) save();
+  std::vector<std::string> names;
+  for (const BestEvaluations::Entry& entry : best_.entries()) names.push_back(checkpoint::checkpoint_name(entry.step));
+  FileSystem& files = trainer_->model()->runtime()->files;
+  checkpoint::record_best(files, options_.checkpoint_folder, names);
+  checkpoint::prune(files, options_.checkpoint_folder, options_.save_total_limit);  // of those that were better before
+}
+
+void Run::answer_samples() {
+  if (options_.samples.prompts.empty()) return;
+  Generator generator(trainer_->model(), trainer_->adapter(), options_.samples.options);
+  for (size_t i = 0; i < options_.samples.prompts.size(); ++i) {
+    Event event;
+    event.kind = EventKind::sample;
+    event.step = trainer_->steps_done();
+    event.prompt = options_.samples.prompts[i];
+    event.text = answer(generator, options_.samples.ids[i], &cancel_);
+    emit(std::move(event));
+  }
 }
 
 bool Run::serve_requests() {
@@ -149,6 +196,13 @@ bool Run::serve_requests() {
   bool paused = false;
   for (;;) {
     if (cancel_.load(std::memory_order_relaxed)) fail(Code::kCancelled, "cancelled");
+    if (!changes_.empty()) {
+      const auto changes = std::exchange(changes_, {});
+      lock.unlock();
+      for (const auto& [key, json] : changes) change(key, json);
+      lock.lock();
+      continue;
+    }
     if (std::exchange(save_, false)) {
       lock.unlock();
       save();
@@ -175,6 +229,15 @@ bool Run::serve_requests() {
   lock.unlock();
   if (paused && !stop) state("running");
   return stop;
+}
+
+void Run::change(const std::string& key, const std::string& json) {
+  trainer_->set(key, json);
+  Event event;
+  event.kind = EventKind::change;
+  event.step = trainer_->steps_done();
+  event.text = key + " = " + json;
+  emit(std::move(event));
 }
 
 void Run::step() {
@@ -260,11 +323,15 @@ void Run::save() {
   const std::string name = checkpoint::checkpoint_name(step);
   const std::string folder = join_path(options_.checkpoint_folder, name);
   const double begin = now();
-  if (!files.exists(folder)) {
+  const bool there = files.exists(folder);
+  // Left by an earlier run from which this one has branched off: restored from an older checkpoint.
+  if (there && saved_step_ != step) checkpoint::remove(files, options_.checkpoint_folder, name);
+  if (!there || saved_step_ != step) {
     Json counters;
     counters["num_tokens"] = tokens_;
     counters["num_target_tokens"] = target_tokens_;
     counters["num_rows"] = rows_;
+    counters["best_evaluations"] = best_.to_json();
     trainer_->save(folder, to_text(counters), &cancel_);
   }
   checkpoint::record_latest(files, options_.checkpoint_folder, name);
@@ -285,16 +352,21 @@ void Run::state(const char* name) {
   emit(std::move(event));
 }
 
+// Whoever sees an event finds it in the files, and with the last one all files closed.
 void Run::emit(Event event) {
-  const std::shared_ptr<const Event> queued = events_.push(std::move(event));
-  if (writer_ == nullptr) return;
-  const std::string line = queued->json() + "\n";
+  const std::shared_ptr<const Event> numbered = events_.number(std::move(event));
+  std::exception_ptr failure;
   try {
-    writer_->write({reinterpret_cast<const std::byte*>(line.data()), line.size()});
+    for (const auto& writer : writers_) {
+      writer->write(*numbered);
+      if (numbered->kind == EventKind::done) writer->close();
+    }
   } catch (...) {
-    writer_.reset();  // the run fails by this error, but whoever pulls events still gets the last ones
-    throw;
+    writers_.clear();  // the run fails by this error, but whoever pulls events still gets the last ones
+    failure = std::current_exception();
   }
+  events_.push(numbered);
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace inlaid::train

@@ -12,7 +12,10 @@
 #include <thread>
 
 #include "sdk/base/error.h"
+#include "sdk/train/best.h"
 #include "sdk/train/event.h"
+#include "sdk/train/event_writer.h"
+#include "sdk/train/samples.h"
 #include "sdk/train/trainer.h"
 
 namespace inlaid::train {
@@ -26,7 +29,12 @@ struct RunOptions {
   int64_t logging_every = 1;
   double wall_time_limit = 0;         // seconds; 0 = none. Reached: as a "stop" request
   std::string checkpoint_folder;      // "" = nothing is saved
-  std::string events_file;            // "" = none; JSONL, appended
+  int64_t keep_best = 0;              // checkpoints of the best evaluations that are kept beside the latest
+  int64_t patience = 0;               // stop after so many evaluations without a new best; 0 = never
+  double threshold = 0;               // what a new best must be better by
+  std::string output_folder;          // of the writers
+  std::vector<std::string> writers;   // see event_writer.h
+  SamplePrompts samples;              // answered before the first step and after the last one
   std::shared_ptr<const data::Dataset> eval_data;  // nullptr = no evaluation
   std::string resumed_state;          // state text of the checkpoint that the trainer was restored from
 };
@@ -41,6 +49,8 @@ class Run {
   std::shared_ptr<const Event> next(int64_t timeout_ms);
   // "pause", "resume", "save", "eval", "stop". kInvalidArgument for another verb.
   void request(std::string_view verb);
+  // Trainer::set before the next step. Throws as that does, at once; the answer is a change event.
+  void set(const std::string& key, const std::string& json);
   // Ends the run as soon as possible in any phase; one atomic store.
   void cancel() { cancel_.store(true, std::memory_order_relaxed); }
   // Waits for the end; false on timeout. Rethrows the run's own error when it ended with one (kCancelled if cancelled).
@@ -54,21 +64,27 @@ class Run {
   void emit(Event event);
   void state(const char* name);
   void evaluate();
+  void evaluate_and_judge();  // also takes account of the result
+  bool out_of_patience() const;
+  void answer_samples();
   void save();
   // Serves requests; waits while paused. True when the run shall stop.
   bool serve_requests();
   void step();
+  void change(const std::string& key, const std::string& json);
 
   std::shared_ptr<Trainer> trainer_;
   RunOptions options_;
   EventQueue events_;
-  std::unique_ptr<WritableFile> writer_;
+  std::vector<std::unique_ptr<EventWriter>> writers_;
   std::atomic<bool> cancel_{false};
   std::atomic<bool> ended_{false};
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool pause_ = false, save_ = false, eval_ = false, stop_ = false;  // guarded by mutex_
+  std::vector<std::pair<std::string, std::string>> changes_;         // guarded by mutex_: key and value
+  config::Config config_;                                            // guarded by mutex_: with all changes asked for
   std::exception_ptr failure_;                                       // set before ended_
 
   // Only the run's thread touches these.
@@ -76,6 +92,8 @@ class Run {
   int64_t first_step_ = 0;
   double busy_seconds_ = 0;  // spent in steps of this run
   double last_eval_loss_ = 0;
+  BestEvaluations best_;
+  std::string early_end_;    // how the run ended when it stopped early
   int64_t saved_step_ = -1;
   double started_ = 0;
 };

@@ -97,6 +97,13 @@ class Trainer {
   const std::shared_ptr<models::Adapter>& adapter() const { return adapter_; }
   const std::shared_ptr<MemoryAccount>& memory() const { return memory_; }
 
+  // Changes a key of the configuration for all steps to come. Few can be changed: optim.learning_rate, optim.weight_decay and
+  // optim.max_grad_norm; others are kFailedPrecondition. `json` is the value as JSON text, checked like any configuration. A
+  // checkpoint carries what was changed, and restore() changes it again.
+  void set(const std::string& key, const std::string& json);
+  // What set() would do to this configuration; throws as it does. For a caller that must know before the step is reached.
+  static void change(config::Config* config, const std::string& key, const std::string& json);
+
   // Names and gradients accumulated so far (un-normalised sums over target tokens), for tests and hosts.
   std::vector<std::pair<std::string, TensorView>> gradients() const;
 
@@ -129,6 +136,7 @@ class Trainer {
   std::shared_ptr<models::Adapter> adapter_;
   std::shared_ptr<MemoryAccount> memory_;
   config::Config config_;
+  Json live_ = Json::object();  // keys that set() has changed, with their values
   std::set<std::string> trainable_;
   std::unique_ptr<nn::Modules> modules_;
   Programs programs_;

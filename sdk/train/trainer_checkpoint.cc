@@ -55,7 +55,10 @@ void Trainer::save(const std::string& folder, const std::string& state, const st
     fail(Code::kFailedPrecondition, "micro-batches were accumulated; apply them before saving");
   }
   checkpoint::Info info = this->info();
-  info.state_json = state;
+  Json trainer_state;
+  trainer_state["live"] = live_;
+  trainer_state["run"] = state;
+  info.state_json = to_text(trainer_state);
   checkpoint::save(runtime_->files, folder, info, records(), cancel);
 }
 
@@ -71,6 +74,13 @@ std::string Trainer::restore(const std::string& folder) {
   if (!saved.dataset_identity.empty() && dataset_ != nullptr) {
     require_same(folder, "the training data", saved.dataset_identity, now.dataset_identity);
   }
+
+  const std::string what = folder + ": state of the trainer";
+  const Json trainer_state = parse_json(saved.state_json, what);
+  config::Config config = config_;
+  const Json& live = at(trainer_state, "live", what);
+  for (const auto& [key, value] : live.items()) change(&config, key, to_text(value));
+  const std::string run_state = string_at(trainer_state, "run", what);
 
   // Everything is compared before anything is changed.
   const std::vector<checkpoint::Record> wanted = records();
@@ -98,7 +108,8 @@ std::string Trainer::restore(const std::string& folder) {
   drop_gradients();
   steps_done_ = saved.step;
   cursor_ = {saved.epoch, saved.index};
-  return saved.state_json;
+  for (const auto& [key, value] : live.items()) set(key, to_text(value));
+  return run_state;
 }
 
 }  // namespace inlaid::train

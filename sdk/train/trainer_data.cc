@@ -1,4 +1,6 @@
 // The trainer and its data: how many steps there are, where in the data it stands.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sdk/base/error.h"
@@ -40,9 +42,30 @@ void Trainer::plan_steps() {
   if (total_steps_) schedule_.emplace(config_, *total_steps_);
 }
 
+void Trainer::change(config::Config* config, const std::string& key, const std::string& json) {
+  static constexpr std::array<std::string_view, 3> kLive = {"optim.learning_rate", "optim.weight_decay", "optim.max_grad_norm"};
+  if (std::find(kLive.begin(), kLive.end(), key) == kLive.end()) {
+    config::Config(*config).set(key, json);  // an unknown key is named as such
+    fail(Code::kFailedPrecondition, "'", key,
+         "' cannot be changed while a job trains; optim.learning_rate, optim.weight_decay and optim.max_grad_norm can");
+  }
+  config->set(key, json);
+}
+
+void Trainer::set(const std::string& key, const std::string& json) {
+  config::Config config = config_;
+  change(&config, key, json);
+  // The schedule depends on the configuration; it is made before anything is changed, for it may refuse.
+  std::optional<optim::LearningRateSchedule> schedule;
+  if (total_steps_) schedule.emplace(config, *total_steps_);
+  live_[key] = config.value(key);
+  config_ = std::move(config);
+  schedule_ = schedule;
+}
+
 double Trainer::epochs_done() const {
-  if (dataset_ == nullptr || dataset_->size() == 0) return 0;
-  return static_cast<double>(cursor_.epoch) + static_cast<double>(cursor_.index) / static_cast<double>(dataset_->size());
+  if (batcher_ == nullptr) return 0;
+  return static_cast<double>(cursor_.epoch) + static_cast<double>(cursor_.index) / static_cast<double>(batcher_->size());
 }
 
 }  // namespace inlaid::train

@@ -7,6 +7,7 @@ other steps of all its processes; its memory is the highest resident size while 
 """
 
 import argparse
+import datetime
 import glob
 import json
 import os
@@ -99,6 +100,15 @@ def show(result):
     sys.stdout.flush()
 
 
+def setting(options):
+    """What the numbers belong to."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        processor = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
+    version = subprocess.run([options.rival, "-c", "import torch; print(torch.__version__)"], stdout=subprocess.PIPE, check=True)
+    return {"date": datetime.date.today().isoformat(), "processor": processor, "cores": os.cpu_count(), "torch": version.stdout.decode().strip(),
+            "threads": options.threads, "steps": options.steps, "pairs": options.pairs, "learning_rate": options.lr, "dtype": "f32"}
+
+
 def main():
     options = parse_arguments()
     ours = os.path.join(SOURCE, "build", "tests", "bench_train")
@@ -124,7 +134,8 @@ def main():
             show(results[-1])
     if options.json:
         with open(options.json, "w", encoding="ascii") as file:
-            json.dump(results, file, indent=1)
+            json.dump({"setting": setting(options), "results": results}, file, indent=1)
+            file.write("\n")
     return 1 if any(result["missed"] for result in results) else 0
 
 

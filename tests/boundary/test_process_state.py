@@ -29,7 +29,8 @@ ALLOWED_STATE = {
 }
 # What headers of others bring into every object that includes them, (archive, symbol): why it does no harm.
 FROM_HEADERS = [
-    (r"libinlaid_checkpoint\.a", r"_ZStL8__ioinit|^\.init_array$", "protobuf's headers include <iostream>; counts its users"),
+    (r"libinlaid_(checkpoint|formats|train)\.a", r"_ZStL8__ioinit|^\.init_array$",
+     "protobuf's headers include <iostream>; counts its users"),
     (r"libinlaid_(nn|train)\.a", r"_AnyMatcher|regex_traits", "tables inside libstdc++'s <regex>, constant once made"),
 ]
 # Sections that hold data which can change after the library is loaded. Relocated constants (.data.rel.ro) are read-only by

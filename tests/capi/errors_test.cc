@@ -146,6 +146,12 @@ TEST_F(Errors, HandlesMustNotBeNull) {
   EXPECT_FAILS_OUT(inlaid_run, code, n, inlaid_run_start, nullptr, nullptr, nullptr);
   EXPECT_FAILS_OUT(inlaid_event, code, n, inlaid_run_next, nullptr, 0);
   EXPECT_TRUE(fails(inlaid_run_request(nullptr, "stop"), code, n));
+  EXPECT_TRUE(fails(inlaid_run_set(nullptr, "optim.learning_rate", "1"), code, n));
+  EXPECT_TRUE(fails(inlaid_trainer_set(nullptr, "optim.learning_rate", "1"), code, n));
+  EXPECT_TRUE(fails(inlaid_trainer_set(trainer, nullptr, "1"), code, n));
+  EXPECT_TRUE(fails(inlaid_trainer_set(trainer, "optim.learning_rate", nullptr), code, n));
+  EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_report, nullptr, "x");
+  EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_report, runtime, nullptr);
   EXPECT_TRUE(fails(inlaid_run_join(nullptr, 0), code, n));
   EXPECT_FAILS_OUT(inlaid_job, code, n, inlaid_job_create, nullptr, config);
   EXPECT_FAILS_OUT(inlaid_job, code, n, inlaid_job_create, runtime, nullptr);
@@ -217,6 +223,7 @@ TEST_F(Errors, OutPointersMustNotBeNull) {
   EXPECT_TRUE(fails(inlaid_job_trainer(nullptr, nullptr), code, {"NULL"}));
   EXPECT_TRUE(fails(inlaid_job_model(nullptr, &some_model, nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_job_describe(nullptr, nullptr), code, {"NULL"}));
+  EXPECT_TRUE(fails(inlaid_job_report(runtime, "x", nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_checkpoint_manifest(runtime, "x", 1, nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_checkpoint_verify(runtime, "x", nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_evaluate(model, nullptr, train_data, nullptr, nullptr), code, n));
@@ -443,7 +450,18 @@ TEST_F(Errors, TrainersAndRuns) {
   refused(R"({"until": -3})", {"until"});
   refused(R"({"until": "3"})", {"until"});
 
+  refused(R"({"keep_best": -1})", {"keep_best"});
+  refused(R"({"early_stopping_patience": 1.5})", {"early_stopping_patience"});
+  refused(R"({"early_stopping_threshold": -1})", {"early_stopping_threshold"});
+
+  EXPECT_TRUE(fails(inlaid_trainer_set(own.get(), "train.seed", "1"), INLAID_FAILED_PRECONDITION, {"train.seed", "optim.learning_rate"}));
+  EXPECT_TRUE(fails(inlaid_trainer_set(own.get(), "optim.learnin_rate", "1"), INLAID_INVALID_ARGUMENT, {"optim.learning_rate"}));
+  EXPECT_TRUE(fails(inlaid_trainer_set(own.get(), "optim.learning_rate", "-1"), INLAID_INVALID_ARGUMENT, {"at least 0"}));
+  EXPECT_TRUE(fails(inlaid_trainer_set(own.get(), "optim.learning_rate", "fast"), INLAID_INVALID_ARGUMENT));
+
   const RunHandle run = make<RunHandle>(inlaid_run_start, own.get(), nullptr, nullptr);
+  EXPECT_TRUE(fails(inlaid_run_set(run.get(), "model.recompute", "\"full\""), INLAID_FAILED_PRECONDITION, {"model.recompute"}));
+  EXPECT_TRUE(fails(inlaid_run_set(run.get(), "optim.max_grad_norm", "true"), INLAID_INVALID_ARGUMENT, {"optim.max_grad_norm"}));
   EXPECT_TRUE(fails(inlaid_run_request(run.get(), "dance"), INLAID_INVALID_ARGUMENT, {"dance", "pause"}));
   EXPECT_TRUE(fails(inlaid_run_request(run.get(), nullptr), INLAID_INVALID_ARGUMENT, {"NULL"}));
   EXPECT_EQ(watch(run.get()).end, "done");
@@ -454,6 +472,7 @@ TEST_F(Errors, TrainersAndRuns) {
 
 TEST_F(Errors, Jobs) {
   EXPECT_FAILS_OUT(inlaid_job, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_resume, runtime, in("nowhere").c_str());
+  EXPECT_FAILS_OUT(inlaid_buffer, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_report, runtime, in("nowhere").c_str());
   train(runtime, folder->job("taken"));
   EXPECT_FAILS_OUT(inlaid_job, INLAID_ALREADY_EXISTS, {"taken"}, inlaid_job_create, runtime,
                    make_config(folder->job("taken")).get());
@@ -513,7 +532,8 @@ TEST_F(Errors, Generation) {
   const Generator generator = make<Generator>(inlaid_generator_create, model, nullptr, R"({"max_new_tokens": 1})");
   inlaid_buffer* piece = reinterpret_cast<inlaid_buffer*>(0x10);
   int32_t id = 9, done = 9;
-  EXPECT_TRUE(fails(inlaid_generator_next(generator.get(), nullptr, &id, &piece, &done), INLAID_OUT_OF_RANGE, {"prompt"}));
+  EXPECT_TRUE(fails(inlaid_generator_next(generator.get(), nullptr, &id, &piece, &done), INLAID_FAILED_PRECONDITION,
+                    {"prompt"}));
   EXPECT_EQ(piece, nullptr);
   const int32_t ids[] = {5, 6}, wild[] = {5, 600};
   EXPECT_TRUE(fails(inlaid_generator_prompt(generator.get(), ids, 7), INLAID_INVALID_ARGUMENT, {"7"}));

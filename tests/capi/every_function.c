@@ -154,6 +154,7 @@ static void steps(inlaid_runtime *runtime, inlaid_model *model, inlaid_adapter *
   OK(inlaid_trainer_apply(trainer, &event));
   REQUIRE(inlaid_event_step(event) == 2);
   inlaid_event_release(event);
+  OK(inlaid_trainer_set(trainer, "optim.learning_rate", "1e-4"));
   OK(inlaid_trainer_evaluate(trainer, eval, NULL, &event));
   REQUIRE(inlaid_event_metric(event, "eval_loss") > 0);
   inlaid_event_release(event);
@@ -234,6 +235,7 @@ static void job(inlaid_runtime *runtime, inlaid_config *config, const char *out)
   OK(inlaid_job_create(runtime, config, &created));
   OK(inlaid_job_start(created, &run));
   OK(inlaid_run_request(run, "save"));
+  OK(inlaid_run_set(run, "optim.weight_decay", "0.1"));
   watch(run);
   inlaid_run_cancel(run); /* after the end: nothing */
   inlaid_run_release(run);
@@ -247,6 +249,8 @@ static void job(inlaid_runtime *runtime, inlaid_config *config, const char *out)
   inlaid_adapter_release(adapter);
   inlaid_model_release(model);
   inlaid_job_release(created);
+  OK(inlaid_job_report(runtime, out, &buffer));
+  REQUIRE(strncmp(text_of(buffer), "<!doctype html>", 15) == 0);
   OK(inlaid_job_resume(runtime, out, &resumed));
   OK(inlaid_job_describe(resumed, &buffer));
   REQUIRE(strstr(text_of(buffer), "\"steps_done\":2") != NULL);

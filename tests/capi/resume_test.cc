@@ -76,6 +76,47 @@ TEST(Resume, AfterTheFolderMoved) {
   EXPECT_EQ(step_lines(first.output + second.output), expected);
 }
 
+// A template that writes the time shows that of the job's creation, whenever it is resumed.
+TEST(Resume, TheClockOfTheTemplateIsTheJobs) {
+  const Folder folder;
+  json job = long_job(folder, "out", true);
+  job["data"]["chat_template"] =
+      "{% for m in messages %}{{ '<|im_start|>' + m.role + strftime_now('%S') + '\n' + m.content + '<|im_end|>' }}{% endfor %}\n";
+  write_file(folder / "job.json", job.dump());
+  const ChildResult first = run_child({"train", folder / "job.json", "1", "3"});
+  ASSERT_EQ(first.exit_code, 0) << first.output;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  const ChildResult second = run_child({"resume", folder / "out", "1", "4"});
+  EXPECT_EQ(second.exit_code, 0) << second.output;
+  EXPECT_EQ(step_lines(second.output).size(), 1u) << second.output;
+}
+
+// A run that branches off from an older checkpoint replaces what the earlier run saved at the same steps.
+TEST(Resume, ABranchReplacesLaterCheckpoints) {
+  const Folder folder;
+  const Runtime runtime = make_runtime(2);
+  json job = long_job(folder, "out", true);
+  job["checkpoint"] = {{"save_steps", 3}};
+  job["train"]["max_steps"] = 6;
+  train(runtime.get(), job);
+  const std::string checkpoints = folder / "out/checkpoints", last = checkpoints + "/step-000006";
+  const json before = parsed(inlaid_checkpoint_manifest, runtime.get(), last.c_str(), 1);
+
+  job.erase("output_dir");
+  job["optim"]["learning_rate"] = 0.02;
+  const Config config = make_config(job);
+  const Job branch = make<Job>(inlaid_job_create, runtime.get(), config.get());
+  const Trainer trainer = make<Trainer>(inlaid_job_trainer, branch.get());
+  ok(inlaid_checkpoint_restore(trainer.get(), (checkpoints + "/step-000003").c_str()));
+  const std::string options = json({{"checkpoint_dir", checkpoints}}).dump();
+  const RunHandle run =
+      make<RunHandle>(inlaid_run_start, trainer.get(), static_cast<inlaid_dataset*>(nullptr), options.c_str());
+  EXPECT_EQ(watch(run.get()).steps.size(), 3u);
+  EXPECT_NE(parsed(inlaid_checkpoint_manifest, runtime.get(), last.c_str(), 1), before);
+  const json verified = parsed(inlaid_checkpoint_verify, runtime.get(), last.c_str());
+  EXPECT_TRUE(verified["ok"].get<bool>()) << verified;
+}
+
 // What changed in between is named.
 TEST(Resume, RefusesOtherData) {
   const Folder folder;

@@ -58,7 +58,7 @@ def fetch_test_data():
 
 def configure(source, build, options=()):
     return step("cmake", ["cmake", "-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                          "-DPython3_EXECUTABLE=/usr/bin/python3", *options], quiet=True)
+                          "-DPython3_EXECUTABLE=/usr/bin/python3", "-DINLAID_TESTS=ON", "-DINLAID_PYTHON=ON", *options], quiet=True)
 
 
 def compile_tree(build, jobs, targets=(), quiet=False, env=None):

@@ -11,7 +11,7 @@
              logits, and those after merge_and_unload, are compared with the merged folder's
 
 Prints one line per comparison with the largest absolute difference and exits with 1 if one is over its tolerance: --tolerance
-for logits (f32 throughout), for tensors half a step of the stored type. Needs torch, transformers, peft, gguf, safetensors.
+for logits (f32 throughout), for tensors what the stored type allows. Needs torch, transformers, peft, gguf, safetensors.
 """
 import argparse
 import json
@@ -82,7 +82,11 @@ def check_gguf(path, folder, model, tokenizer, ids, text, tolerance):
     reader = gguf.GGUFReader(path)
     config = model.config
     wanted = folder_tensors(folder)
-    worst, step = {}, {"F32": 0.0, "F16": 2.0**-11, "BF16": 2.0**-8, "Q8_0": 1.0 / 254 + 2.0**-11}
+    # Half a step of the value itself for floats. For blocks a share of the largest value of the block: half a step for Q8_0, a
+    # whole one for Q4_0 and Q5_0, whose steps do not reach one of the two ends, each plus the rounding of the scale to f16; for
+    # Q4_K, whose scales are fitted, what no sensible fit goes beyond.
+    worst, step = {}, {"F32": (1, 0.0), "F16": (1, 2.0**-11), "BF16": (1, 2.0**-8), "Q8_0": (32, 1.0 / 254 + 2.0**-11),
+                       "Q4_0": (32, 1.0 / 8 + 2.0**-11), "Q5_0": (32, 1.0 / 16 + 2.0**-11), "Q4_K": (256, 1.0 / 8)}
     for tensor in reader.tensors:
         if tensor.name == "rope_freqs.weight":
             continue
@@ -94,17 +98,15 @@ def check_gguf(path, folder, model, tokenizer, ids, text, tolerance):
             value = value.reshape(heads, half, 2, *value.shape[1:]).swapaxes(1, 2).reshape(value.shape)
         target = wanted.pop(name).reshape(value.shape)
         kind = tensor.tensor_type.name
-        # Against half a step: of the value itself for floats; for Q8_0 of the largest value of the block of 32, plus the
-        # rounding of the block's scale to f16.
-        scale = (np.repeat(np.abs(target.reshape(-1, 32)).max(1), 32).reshape(target.shape) if kind == "Q8_0"
-                 else np.abs(target))
-        excess = np.abs(value - target) - scale * step[kind] * (1 + 2.0**-9)
+        block, share = step[kind]
+        scale = np.repeat(np.abs(target.reshape(-1, block)).max(1), block).reshape(target.shape)
+        excess = np.abs(value - target) - scale * share * (1 + 2.0**-9)
         w = worst.setdefault(kind, [0, 0.0, -np.inf])
         w[0] += 1
         w[1] = max(w[1], float(np.abs(value - target).max()))
         w[2] = max(w[2], float(excess.max()))
     for kind, (count, difference, excess) in sorted(worst.items()):
-        check(f"GGUF: {count} {kind} tensors", excess <= 1e-7, f"max |difference| {difference:.3e}, half a step is allowed")
+        check(f"GGUF: {count} {kind} tensors", excess <= 1e-7, f"max |difference| {difference:.3e}, within what the type allows")
     check("GGUF: no tensor missing", not wanted, ", ".join(list(wanted)[:3]))
     path = pathlib.Path(path)
     imported = load(path.parent, gguf_file=path.name)

@@ -15,12 +15,14 @@ KINDS = {
     _inlaid.INLAID_EVENT_WARNING: "warning",
     _inlaid.INLAID_EVENT_STATE: "state",
     _inlaid.INLAID_EVENT_DONE: "done",
+    _inlaid.INLAID_EVENT_SAMPLE: "sample",
+    _inlaid.INLAID_EVENT_CHANGE: "change",
 }
 
 
 @dataclass(frozen=True)
 class Event:
-    """One event, a plain value: event["loss"] is a metric, event.text a state, warning, folder or how the run ended."""
+    """One event, a plain value: event["loss"] is a metric, event.text a state, warning, folder, answer or how the run ended."""
 
     kind: str                   # one of KINDS, or "unknown" for a kind that this version does not know
     step: int                   # optimizer steps done

@@ -28,6 +28,11 @@ class Job(Handle):
         """The job of an output folder, standing where its latest checkpoint left it."""
         return cls._of(_inlaid.inlaid_job_resume(runtime._c, path_text(output_dir)))
 
+    @staticmethod
+    def report(runtime: Runtime, output_dir: PathLike) -> str:
+        """HTML page about the job of an output folder, whether it still trains or not."""
+        return _inlaid.inlaid_job_report(runtime._c, path_text(output_dir)).decode()
+
     def start(self) -> Run:
         """Trains in the background."""
         return Run._of(_inlaid.inlaid_job_start(self._c))

@@ -68,6 +68,7 @@ class Adapter(Handle):
 
 def open_result(runtime: Runtime, path: PathLike, options: Json | None = None,
                 **more: Any) -> Tuple[Model, "Adapter | None"]:
-    """Opens what training made: output folder of a job, checkpoint, PEFT folder, Hugging Face folder or GGUF file."""
+    """Opens what training made: output folder of a job (its latest checkpoint, or with checkpoint="best" its best one),
+    checkpoint, PEFT folder, Hugging Face folder or GGUF file."""
     model, adapter = _inlaid.inlaid_result_open(runtime._c, path_text(path), options_json(options, more), None)
     return Model._of(model), Adapter._of(adapter)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from typing import Any
 
 from . import _inlaid
 from ._convert import milliseconds
@@ -49,6 +51,10 @@ class Run(Handle):
     def request(self, verb: str) -> None:
         """Asks for "pause", "resume", "save", "eval" or "stop"; the answer is an event."""
         _inlaid.inlaid_run_request(self._c, verb)
+
+    def set(self, key: str, value: Any) -> None:
+        """Changes optim.learning_rate, optim.weight_decay or optim.max_grad_norm from the next step on."""
+        _inlaid.inlaid_run_set(self._c, key, json.dumps(value))
 
     def pause(self) -> None:
         self.request("pause")

@@ -52,11 +52,16 @@ class Trainer(Handle):
         """Clipping, optimizer and schedule on the accumulated gradients."""
         return event_of(_inlaid.inlaid_trainer_apply(self._c))
 
+    def set(self, key: str, value: Any) -> None:
+        """Changes optim.learning_rate, optim.weight_decay or optim.max_grad_norm for all steps to come."""
+        _inlaid.inlaid_trainer_set(self._c, key, json.dumps(value))
+
     def evaluate(self, dataset: Dataset, cancel: CancelToken | None = None) -> Event:
         return event_of(_inlaid.inlaid_trainer_evaluate(self._c, dataset._c, capsule_of(cancel)))
 
     def run(self, eval_data: Dataset | None = None, options: Json | None = None, **more: Any) -> Run:
-        """Trains in the background. Options: until, eval_steps, save_steps, save_total_limit, checkpoint_dir."""
+        """Trains in the background. Options: until, eval_steps, save_steps, save_total_limit, checkpoint_dir,
+        keep_best, early_stopping_patience, early_stopping_threshold."""
         return Run._of(_inlaid.inlaid_run_start(self._c, capsule_of(eval_data), options_json(options, more)))
 
     def save(self, folder: PathLike, cancel: CancelToken | None = None) -> None:

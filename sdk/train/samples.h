@@ -1,0 +1,28 @@
+// Answers to fixed prompts in the course of a run (logging.sample_prompts), so that people see what training changes.
+#ifndef INLAID_SDK_TRAIN_SAMPLES_H_
+#define INLAID_SDK_TRAIN_SAMPLES_H_
+
+#include <string>
+#include <vector>
+
+#include "sdk/config/config.h"
+#include "sdk/train/generator.h"
+
+namespace inlaid::train {
+
+struct SamplePrompts {
+  std::vector<std::string> prompts;
+  std::vector<std::vector<int32_t>> ids;  // of each prompt, as one user message of a chat if the model has a template
+  GenerationOptions options;              // greedy; max_length is what the longest of them needs
+};
+
+// The prompts of a configuration; empty when it has none. kFailedPrecondition if the model has no tokenizer; kInvalidArgument
+// for a prompt that is too long for the model. `clock` as for open_data.
+SamplePrompts sample_prompts(const config::Config& config, const models::Model& model, const std::string& clock);
+
+// The whole answer to one prompt.
+std::string answer(Generator& generator, std::span<const int32_t> ids, const std::atomic<bool>* cancel);
+
+}  // namespace inlaid::train
+
+#endif  // INLAID_SDK_TRAIN_SAMPLES_H_
