@@ -34,6 +34,8 @@ Around added_around(const GgufVocabulary& vocabulary) {
     case GgufTokenizerKind::kWordPiece:
       out.bos = out.separator = true;
       break;
+    case GgufTokenizerKind::kOther:
+      break;
   }
   out.bos = vocabulary.flag("add_bos_token", out.bos);
   out.eos = vocabulary.flag("add_eos_token", out.eos);
@@ -68,8 +70,14 @@ TokenizerParts parts_of(const GgufVocabulary& vocabulary) {
       return unigram_parts(vocabulary);
     case GgufTokenizerKind::kWordPiece:
       return word_piece_parts(vocabulary);
+    case GgufTokenizerKind::kOther:
+      break;
   }
-  INLAID_CHECK(false);
+  const GgufFile& file = vocabulary.file();
+  fail(Code::kUnimplemented, file.path(), ": tokenizer.ggml.model '", file.text(gguf_tokenizer_key("model")),
+       "' is not supported; supported are gpt2 (byte-level BPE), llama (SentencePiece BPE), t5 (Unigram) and "
+       "bert "
+       "(WordPiece); give the model's tokenizer.json as model.tokenizer");
 }
 
 // The tokenizer.json that the file carries, once its tokens are those of the file.

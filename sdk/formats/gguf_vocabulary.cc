@@ -11,10 +11,7 @@ GgufTokenizerKind kind_of(const GgufFile& file) {
   if (model == "llama") return GgufTokenizerKind::kSentencePieceBpe;
   if (model == "t5") return GgufTokenizerKind::kUnigram;
   if (model == "bert") return GgufTokenizerKind::kWordPiece;
-  fail(Code::kUnimplemented, file.path(), ": tokenizer.ggml.model '", model,
-       "' is not supported; supported are gpt2 (byte-level BPE), llama (SentencePiece BPE), t5 (Unigram) and "
-       "bert "
-       "(WordPiece); give the model's tokenizer.json as model.tokenizer");
+  return GgufTokenizerKind::kOther;
 }
 
 // What llama.cpp takes for granted when a key is absent. For byte-level vocabularies it would be 11, which
@@ -22,6 +19,7 @@ GgufTokenizerKind kind_of(const GgufFile& file) {
 std::optional<int64_t> assumed_id(GgufTokenizerKind kind, std::string_view name) {
   switch (kind) {
     case GgufTokenizerKind::kByteLevel:
+    case GgufTokenizerKind::kOther:
       break;
     case GgufTokenizerKind::kSentencePieceBpe:
       if (name == "bos") return 1;

@@ -14,8 +14,8 @@
 
 namespace inlaid::formats {
 
-// By tokenizer.ggml.model.
-enum class GgufTokenizerKind { kByteLevel, kSentencePieceBpe, kUnigram, kWordPiece };
+// By tokenizer.ggml.model; kOther is not supported.
+enum class GgufTokenizerKind { kByteLevel, kSentencePieceBpe, kUnigram, kWordPiece, kOther };
 
 // "tokenizer.ggml.NAME"
 std::string gguf_tokenizer_key(std::string_view name);
@@ -23,7 +23,7 @@ std::string gguf_padding_token(size_t id);  // "[PAD7]"
 
 class GgufVocabulary {
  public:
-  // kUnimplemented for a kind that is not known; kDataLoss for tokens and types that contradict each other.
+  // kDataLoss for tokens and types that contradict each other.
   explicit GgufVocabulary(const GgufFile& file);
 
   const GgufFile& file() const { return file_; }

@@ -130,23 +130,24 @@ void check_plain_name(std::string_view name, std::string_view what) {
   }
 }
 
-void read_hugging_face_tokenizer(FileSystem& fs, const std::string& folder, ModelFiles& out) {
+void read_hugging_face_tokenizer(FileSystem& fs, const std::string& folder, ModelFiles& out, bool json) {
   const auto path = [&](const char* name) { return join_path(folder, name); };
-  if (fs.exists(path("tokenizer.json"))) out.tokenizer_json = read_text(fs, path("tokenizer.json"), kMaxJson);
+  if (json && fs.exists(path("tokenizer.json")))
+    out.tokenizer_json = read_text(fs, path("tokenizer.json"), kMaxJson);
   out.tokenizer_config =
       normal_tokenizer_config(read_json_object(fs, path("tokenizer_config.json"), false),
                               read_json_object(fs, path("special_tokens_map.json"), false));
-  if (out.tokenizer_json.empty() && fs.exists(path("tokenizer.model"))) {
-    out.tokenizer_json =
-        sentencepiece_tokenizer_json(read_text(fs, path("tokenizer.model"), kMaxJson), path("tokenizer.model"),
-                                     out.tokenizer_config, read_json_object(fs, path("added_tokens.json"), false));
+  if (json && out.tokenizer_json.empty() && fs.exists(path("tokenizer.model"))) {
+    out.tokenizer_json = sentencepiece_tokenizer_json(read_text(fs, path("tokenizer.model"), kMaxJson),
+                                                      path("tokenizer.model"), out.tokenizer_config,
+                                                      read_json_object(fs, path("added_tokens.json"), false));
   }
   out.chat_template = fs.exists(path("chat_template.jinja"))
                           ? read_text(fs, path("chat_template.jinja"), kMaxJson)
                           : chat_template_of(out.tokenizer_config);
 }
 
-ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder) {
+ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder, bool tokenizer) {
   ModelFiles out;
   out.path = folder;
   const auto path = [&](const char* name) { return join_path(folder, name); };
@@ -158,7 +159,7 @@ ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder) {
   std::vector<std::string> files;
   out.weights = open_weights(fs, folder, files);
   out.generation_config = read_json_object(fs, path("generation_config.json"), false);
-  read_hugging_face_tokenizer(fs, folder, out);
+  read_hugging_face_tokenizer(fs, folder, out, tokenizer);
   out.identity = weights_identity(fs, out.config, out.weights->tensors(), std::move(files));
   out.weights = split_fused(std::move(out.weights), out.config);
   return out;

@@ -17,11 +17,12 @@
 
 namespace inlaid::formats {
 
-ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder);
+ModelFiles open_hugging_face(FileSystem& fs, const std::string& folder, bool tokenizer = true);
 
 // The tokenizer's part of a folder: tokenizer_json (of tokenizer.json, else made of tokenizer.model),
-// tokenizer_config and chat_template.
-void read_hugging_face_tokenizer(FileSystem& fs, const std::string& folder, ModelFiles& out);
+// tokenizer_config and chat_template. Without `json` the first is left alone.
+void read_hugging_face_tokenizer(FileSystem& fs, const std::string& folder, ModelFiles& out,
+                                 bool json = true);
 
 // A JSON file that must hold an object; {} when it is missing and `required` is false.
 Json read_json_object(FileSystem& fs, const std::string& path, bool required);

@@ -7,7 +7,7 @@
 namespace inlaid::formats {
 namespace {
 
-ModelFiles open_gguf(FileSystem& fs, const std::string& path) {
+ModelFiles open_gguf(FileSystem& fs, const std::string& path, bool tokenizer) {
   auto file = std::make_unique<GgufFile>(fs, path);
   ModelFiles out;
   out.path = path;
@@ -15,7 +15,7 @@ ModelFiles open_gguf(FileSystem& fs, const std::string& path) {
   out.generation_config = Json::object();
   out.tokenizer_config = Json::object();
   if (has_gguf_tokenizer(*file)) {
-    out.tokenizer_json = gguf_tokenizer_json(*file);
+    if (tokenizer) out.tokenizer_json = gguf_tokenizer_json(*file);
     out.tokenizer_config = gguf_tokenizer_config(*file);
     out.generation_config = gguf_generation_config(*file);
   }
@@ -28,9 +28,9 @@ ModelFiles open_gguf(FileSystem& fs, const std::string& path) {
 
 }  // namespace
 
-ModelFiles open_model(FileSystem& fs, const std::string& path) {
+ModelFiles open_model(FileSystem& fs, const std::string& path, bool tokenizer) {
   if (!fs.exists(path)) fail(Code::kNotFound, path, ": there is no such folder or file");
-  return fs.is_folder(path) ? open_hugging_face(fs, path) : open_gguf(fs, path);
+  return fs.is_folder(path) ? open_hugging_face(fs, path, tokenizer) : open_gguf(fs, path, tokenizer);
 }
 
 }  // namespace inlaid::formats

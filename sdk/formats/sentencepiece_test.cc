@@ -264,6 +264,26 @@ TEST(GgufVocabulary, RefusesContradictionsByKey) {
           "seperator_token_id is missing");
 }
 
+// A model whose own tokenizer is not supported opens when another one is given for it.
+TEST(GgufVocabulary, AnUnsupportedTokenizerIsNoObstacleWhenItIsNotWanted) {
+  MemoryFileSystem fs;
+  const ModelFiles model = tiny_model();
+  write_gguf(fs, "/m.gguf", model, tiny_tensors(model.config, DType::f16));
+  std::string bytes = read_text(fs, "/m.gguf");
+  for (const std::string& word : {std::string("gpt-2"), std::string("gpt2")}) {  // .pre, .model
+    const size_t at = bytes.find(word);
+    ASSERT_NE(at, std::string::npos);
+    bytes[at] = 'x';
+    write_text(fs, "/x.gguf", bytes);
+    EXPECT_FAILS(Code::kUnimplemented, "as model.tokenizer", open_model(fs, "/x.gguf"));
+    const ModelFiles read = open_model(fs, "/x.gguf", false);
+    EXPECT_EQ(read.tokenizer_json, "");
+    EXPECT_EQ(read.chat_template, model.chat_template);
+    EXPECT_EQ(read.tokenizer_config["eos_token"], "a");
+    EXPECT_EQ(read.generation_config["eos_token_id"], (Json{1, 2}));
+  }
+}
+
 TEST(GgufVocabulary, TheCarriedJsonMustHaveTheSameTokens) {
   const GgufFile file(posix_file_system(), golden("tokenizers/llama.gguf"));
   const std::string json = gguf_tokenizer_json(file);

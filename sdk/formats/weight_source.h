@@ -47,7 +47,9 @@ struct ModelFiles {
 
 // Opens a Hugging Face folder (config.json + model.safetensors or index + shards) or a GGUF file. kNotFound, kDataLoss,
 // kUnimplemented for a tensor type or architecture that is not supported, by name.
-ModelFiles open_model(FileSystem& fs, const std::string& path);
+// Without `tokenizer` its tokenizer.json is neither read nor made, so that a tokenizer which is not supported is no
+// obstacle to a model for which another file is given.
+ModelFiles open_model(FileSystem& fs, const std::string& path, bool tokenizer = true);
 
 // One tensor to be written: values are produced on demand, so that an export needs memory for one tensor only.
 struct ExportTensor {

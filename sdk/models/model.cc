@@ -89,7 +89,7 @@ std::shared_ptr<Model> Model::open(std::shared_ptr<Runtime> runtime, const std::
   std::shared_ptr<Model> model(new Model());
   model->runtime_ = runtime;
   model->memory_ = MemoryAccount::child(runtime->memory, "model");
-  model->files_ = formats::open_model(runtime->files, path);
+  model->files_ = formats::open_model(runtime->files, path, options.tokenizer.empty());
   model->weights_dtype_ = options.weights_dtype;
   model->config_ = DecoderConfig::parse(model->files_.config, path + ": config");
   model->set_text(options);
