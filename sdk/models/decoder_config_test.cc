@@ -50,7 +50,7 @@ TEST(DecoderConfig, RefusalsNameTheKey) {
            {"gemma2", R"({"final_logit_softcapping": -1.0})", bad, "final_logit_softcapping"},
            {"gemma2", R"({"query_pre_attn_scalar": 0})", bad, "query_pre_attn_scalar"},
            {"gemma2", R"({"sliding_window": null})", bad, "sliding_window"},
-           {"phi3", R"({"partial_rotary_factor": 0.3})", bad, "partial_rotary_factor"},
+           {"phi3", R"({"partial_rotary_factor": 0.4})", bad, "partial_rotary_factor"},
            {"phi3", R"({"partial_rotary_factor": 1.5})", bad, "partial_rotary_factor"},
            {"phi3", R"({"rope_scaling": {"type": "linear", "factor": 2.0}})", unknown, "linear"},
            {"llama", R"({"rope_scaling": []})", bad, "rope_scaling"},
