@@ -217,7 +217,8 @@ TEST(AttentionTest, KeysBeforeTheWindowAreSkipped) {
   for (const KernelTable* table : cpu_tables()) {
     for (int last : {1, 3, 100}) {
       Problem<float> whole({{last}, {900}, 2, 1, 32, 0, 1, 50});
-      // The window of the first query begins at 900 - last - 49; blocks of 64 and chunks of 256 keys end at most 255 before.
+      // The window of the first query begins at 900 - last - 49; blocks of 64 and chunks of 256 keys begin at most
+      // 255 before.
       const int64_t unread = (900 - last - 49) / 256 * 256;
       for (int64_t t = 0; t < unread; ++t) {
         for (int64_t c = 0; c < 32; ++c) whole.k[t][c] = whole.v[t][c] = NAN;
@@ -270,7 +271,8 @@ TEST(AttentionTest, PackedDocumentsHaveTheBitsOfSingleOnes) {
       packed.run(*table, serial_executor());
       for (size_t i = 0; i < shape.queries.size(); ++i) {
         SCOPED_TRACE(std::string(table->name) + ", document " + std::to_string(i));
-        Problem<float> alone({{shape.queries[i]}, {shape.keys[i]}, shape.heads, shape.kv_heads, shape.size, 0, 1, window});
+        Problem<float> alone(
+            {{shape.queries[i]}, {shape.keys[i]}, shape.heads, shape.kv_heads, shape.size, 0, 1, window});
         copy_rows(packed.q, packed.cu_q[i], alone.q);
         copy_rows(packed.dout, packed.cu_q[i], alone.dout);
         copy_rows(packed.k, packed.cu_k[i], alone.k);

@@ -63,7 +63,9 @@ double sum_exp(float* x, int64_t n, float largest) {
 
 void cap_row(float* x, int64_t n, double cap) {
   const float factor = static_cast<float>(cap), inverse = static_cast<float>(1 / cap);
-  along(0, n, [&](int64_t c, auto lanes) { store_lanes(x + c, tanh(load_lanes(x + c, lanes) * inverse) * factor, lanes); });
+  along(0, n, [&](int64_t c, auto lanes) {
+    store_lanes(x + c, tanh(load_lanes(x + c, lanes) * inverse) * factor, lanes);
+  });
 }
 
 // x holds exponentials and becomes factor * x.
