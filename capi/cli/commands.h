@@ -49,6 +49,7 @@ int export_result(const Common &common, const ExportOptions &options);
 
 int describe(const Common &common, const std::string &path);
 int verify(const Common &common, const std::string &path);
+int jobs(const Common &common, const std::string &folder);
 int report(const Common &common, const std::string &path, const std::string &to);
 int schema();
 

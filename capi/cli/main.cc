@@ -71,6 +71,10 @@ int main(int argc, char **argv) {
   command->add_flag("--best", export_options.best, "the best checkpoint of an output folder, not the latest");
   command->callback([&] { result = export_result(common, export_options); });
 
+  command = app.add_subcommand("jobs", "the jobs whose output folders lie in a folder, and their states");
+  command->add_option("folder", path)->required();
+  command->callback([&] { result = jobs(common, path); });
+
   std::string report_to;
   command = app.add_subcommand("report", "curves, answers, data and settings of a job as one HTML page");
   command->add_option("output", path, "output folder of the job")->required();

@@ -99,6 +99,20 @@ int verify(const Common &common, const std::string &path) {
   return report.value("ok", false) ? kDone : kDamaged;
 }
 
+int jobs(const Common &common, const std::string &folder) {
+  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const json list = json::parse(text(inlaid_job_list, runtime.get(), folder.c_str()));
+  if (common.json) {
+    std::printf("%s\n", list.dump().c_str());
+    return kDone;
+  }
+  for (const json &job : list) {
+    std::printf("%-12s %6lld / %-6lld  %s  %s\n", job.value("state", "").c_str(), job.value("step", 0LL),
+                job.value("total_steps", 0LL), job.value("output_dir", "").c_str(), job.value("text", "").c_str());
+  }
+  return kDone;
+}
+
 int report(const Common &common, const std::string &path, const std::string &to) {
   const Runtime runtime = make_runtime(common.threads, common.memory_limit);
   const std::string html = text(inlaid_job_report, runtime.get(), path.c_str());

@@ -408,7 +408,13 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_create(inlaid_runtime *rt, co
  * FAILED_PRECONDITION naming a model, tokenizer, template or data set that changed. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_resume(inlaid_runtime *rt, const char *output_dir,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
-/* Trains in the background (new run), as the configuration says. */
+/* JSON (new): the jobs whose output folders lie in dir, with their states: created, running, interrupted (its process was
+ * killed), stopped, cancelled, failed, done, damaged; steps; latest and best checkpoint. What a restarted host resumes by.
+ * NOT_FOUND. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_list(inlaid_runtime *rt, const char *dir,
+                                                        inlaid_buffer **out_json) INLAID_NOEXCEPT;
+/* Trains in the background (new run), as the configuration says. FAILED_PRECONDITION while another run, of this process or
+ * another one, trains in the same output folder. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_start(inlaid_job *j, inlaid_run **out) INLAID_NOEXCEPT;
 /* The job's trainer (new). */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_trainer(inlaid_job *j, inlaid_trainer **out) INLAID_NOEXCEPT;

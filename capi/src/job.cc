@@ -3,6 +3,7 @@
 #include "capi/include/inlaid.h"
 #include "capi/src/guard.h"
 #include "capi/src/handles.h"
+#include "sdk/train/job_list.h"
 #include "sdk/train/report/report.h"
 
 using namespace inlaid;
@@ -40,6 +41,15 @@ inlaid_error *inlaid_job_resume(inlaid_runtime *rt, const char *output_dir, inla
     const std::shared_ptr<RuntimeState> &state = checked(rt, "runtime").value;
     state->check_up();
     *out = new inlaid_job(own(state, train::Job::resume(state->runtime, &required(output_dir, "output_dir"))));
+  });
+}
+
+inlaid_error *inlaid_job_list(inlaid_runtime *rt, const char *dir, inlaid_buffer **out_json) INLAID_NOEXCEPT {
+  if (out_json != nullptr) *out_json = nullptr;
+  return guard([&] {
+    required(out_json, "out_json");
+    Runtime &runtime = *checked(rt, "runtime").value->runtime;
+    *out_json = buffer(to_text(train::list_jobs(runtime.files, &required(dir, "dir"))));
   });
 }
 

@@ -35,6 +35,12 @@ class WritableFile {
   virtual void close() = 0;                                  // idempotent; reports a late error
 };
 
+// Held until it dies; the end of the process releases it, too.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -54,6 +60,10 @@ class FileSystem {
   virtual std::vector<std::string> list(const std::string& folder) = 0;
   // File, or folder with everything in it. Missing is fine.
   virtual void remove_all(const std::string& path) = 0;
+  // Takes the exclusive lock of a file, which is created if needed; nullptr if it is taken, by this process or another one.
+  virtual std::unique_ptr<FileLock> lock(const std::string& path) = 0;
+  // Whether somebody holds the lock of a file; false if there is no such file. Takes nothing.
+  virtual bool is_locked(const std::string& path) = 0;
 };
 
 // The operating system's files.

@@ -174,6 +174,20 @@ TEST(WriteAtomically, FaultAtEveryOperation) {
   }
 }
 
+TEST_P(Files, Locks) {
+  EXPECT_FALSE(fs().is_locked(path("lock"))) << "no such file";
+  std::unique_ptr<FileLock> lock = fs().lock(path("lock"));
+  ASSERT_NE(lock, nullptr);
+  EXPECT_TRUE(fs().is_locked(path("lock")));
+  EXPECT_EQ(fs().lock(path("lock")), nullptr);
+  EXPECT_TRUE(fs().is_locked(path("lock"))) << "asking and failing releases nothing";
+  EXPECT_NE(fs().lock(path("other")), nullptr);
+  lock.reset();
+  EXPECT_FALSE(fs().is_locked(path("lock")));
+  EXPECT_NE(fs().lock(path("lock")), nullptr);
+  EXPECT_EQ(error_of([&] { fs().lock(path("nowhere/lock")); }).code(), Code::kNotFound);
+}
+
 TEST_P(Files, ReadsFromSeveralThreads) {
   std::string text;
   for (int i = 0; i < 4096; ++i) text += static_cast<char>(i * 13);

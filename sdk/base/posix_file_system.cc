@@ -163,6 +163,29 @@ class PosixWritable : public WritableFile {
   Descriptor file_;
 };
 
+// A lock of the open file (Linux: F_OFD_SETLK), which, unlike fcntl's classic ones, belongs to this descriptor alone: closing
+// another descriptor of the file does not release it, and it excludes other threads of the process as well.
+class PosixLock : public FileLock {
+ public:
+  explicit PosixLock(const std::string& path) : file_(path, O_RDWR | O_CREAT, "open for locking") {
+    struct flock whole = whole_file();
+    taken_ = ::fcntl(file_.get(), F_OFD_SETLK, &whole) == 0;
+    if (!taken_ && errno != EAGAIN && errno != EACCES) fail_errno(errno, path, "lock");
+  }
+  bool taken() const { return taken_; }
+
+  static struct flock whole_file() {
+    struct flock range {};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    return range;
+  }
+
+ private:
+  Descriptor file_;
+  bool taken_ = false;
+};
+
 class PosixFileSystem : public FileSystem {
  public:
   constexpr ~PosixFileSystem() override {}
@@ -225,6 +248,20 @@ class PosixFileSystem : public FileSystem {
     std::error_code error;
     std::filesystem::remove_all(path, error);  // does not follow symbolic links
     if (error && error != std::errc::not_a_directory) fail_errno(error.value(), path, "remove");
+  }
+
+  std::unique_ptr<FileLock> lock(const std::string& path) override {
+    auto lock = std::make_unique<PosixLock>(path);
+    if (!lock->taken()) return nullptr;
+    return lock;
+  }
+
+  bool is_locked(const std::string& path) override {
+    if (!exists(path)) return false;
+    const Descriptor file(path, O_RDWR, "open for locking");
+    struct flock whole = PosixLock::whole_file();
+    if (::fcntl(file.get(), F_OFD_GETLK, &whole) != 0) fail_errno(errno, path, "look up the lock of");
+    return whole.l_type != F_UNLCK;
   }
 
  private:

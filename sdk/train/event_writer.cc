@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "sdk/base/error.h"
+#include "sdk/train/job_list.h"
 #include "sdk/train/report/report.h"
 
 namespace inlaid::train {
@@ -117,18 +118,51 @@ class HtmlWriter : public EventWriter {
   std::string folder_;
 };
 
+class StateWriter : public EventWriter {
+ public:
+  StateWriter(FileSystem& files, const std::string& folder) : files_(files), path_(join_path(folder, kStateFile)) {}
+
+  void write(const Event& event) override {
+    for (const auto& [name, value] : event.metrics) {
+      if (name == "total_steps") total_steps_ = static_cast<int64_t>(value);
+    }
+    const bool started = event.kind == EventKind::state && event.text == "running";
+    if (!started && event.kind != EventKind::checkpoint && event.kind != EventKind::done) return;
+    Json json;
+    json["state"] = event.kind == EventKind::done ? end_of(event.text) : "running";
+    json["text"] = event.kind == EventKind::done ? event.text : "";
+    json["step"] = event.step;
+    json["total_steps"] = total_steps_;
+    json["updated"] = event.time;
+    write_atomically(files_, path_, to_text(json) + "\n");
+  }
+  void close() override {}
+
+ private:
+  static const char* end_of(const std::string& text) {
+    if (text.starts_with("failed")) return "failed";
+    if (text == "stopped") return "stopped";
+    return text == "cancelled" ? "cancelled" : "done";
+  }
+
+  FileSystem& files_;
+  std::string path_;
+  int64_t total_steps_ = 0;
+};
+
 }  // namespace
 
 std::vector<std::unique_ptr<EventWriter>> open_writers(FileSystem& files, const std::string& folder,
                                                        const std::vector<std::string>& names) {
   const auto wanted = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
   std::vector<std::unique_ptr<EventWriter>> writers;
-  if (names.empty()) return writers;
+  if (folder.empty()) return writers;
   files.make_folders(folder);
   if (wanted("jsonl")) writers.push_back(std::make_unique<JsonlWriter>(files, join_path(folder, "events.jsonl")));
   if (wanted("csv")) writers.push_back(std::make_unique<CsvWriter>(files, folder));
   if (wanted("tensorboard")) writers.push_back(open_tensorboard_writer(files, join_path(folder, "events")));
   if (wanted("html")) writers.push_back(std::make_unique<HtmlWriter>(files, folder));
+  writers.push_back(std::make_unique<StateWriter>(files, folder));
   return writers;
 }
 

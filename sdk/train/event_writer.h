@@ -6,6 +6,8 @@
 //   tensorboard  events/events.out.tfevents.*: one file per process that trained
 //   html         report.html: written anew after every evaluation and at the end, see report.h
 //
+// Beside them always state.json, the state of the job for whoever lists jobs (job_list.h).
+//
 // A job that was killed writes the steps after its last checkpoint again when it is resumed; the later row counts.
 // Tests: event_writer_test.cc, tests/train/test_tensorboard.py.
 #ifndef INLAID_SDK_TRAIN_EVENT_WRITER_H_
@@ -27,8 +29,8 @@ class EventWriter {
   virtual void close() = 0;  // reports a late error of the disk
 };
 
-// The writers of these names, in an order in which each may read what those before it wrote. Creates what is missing of
-// `folder`. kFailedPrecondition if a file of an earlier run cannot be continued.
+// The writers of these names, in an order in which each may read what those before it wrote, and that of state.json; none
+// without a folder. Creates what is missing of `folder`. kFailedPrecondition if a file of an earlier run cannot be continued.
 std::vector<std::unique_ptr<EventWriter>> open_writers(FileSystem& files, const std::string& folder,
                                                        const std::vector<std::string>& names);
 

@@ -6,11 +6,10 @@
 
 #include "sdk/base/error.h"
 #include "sdk/base/hash.h"
+#include "sdk/train/job_list.h"
 
 namespace inlaid::train {
 namespace {
-
-constexpr const char* kJobFile = "job.json";
 
 std::vector<std::string> strings(const Json& list) {
   std::vector<std::string> result;
@@ -250,6 +249,7 @@ std::shared_ptr<Run> Job::start() {
   if (const auto output = config_.optional_text("output_dir")) {
     options.checkpoint_folder = join_path(*output, "checkpoints");
     options.output_folder = *output;
+    options.lock = lock_job(trainer_->model()->runtime()->files, *output);
     options.writers = strings(config_.value("logging.writers"));
   }
   options.eval_data = eval_data_;

@@ -365,6 +365,7 @@ void Run::emit(Event event) {
     writers_.clear();  // the run fails by this error, but whoever pulls events still gets the last ones
     failure = std::current_exception();
   }
+  if (numbered->kind == EventKind::done) options_.lock.reset();
   events_.push(numbered);
   if (failure) std::rethrow_exception(failure);
 }

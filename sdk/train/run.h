@@ -32,7 +32,8 @@ struct RunOptions {
   int64_t keep_best = 0;              // checkpoints of the best evaluations that are kept beside the latest
   int64_t patience = 0;               // stop after so many evaluations without a new best; 0 = never
   double threshold = 0;               // what a new best must be better by
-  std::string output_folder;          // of the writers
+  std::string output_folder;          // of the writers and the lock; "" = none
+  std::shared_ptr<FileLock> lock;     // of the output folder, released before the last event is seen
   std::vector<std::string> writers;   // see event_writer.h
   SamplePrompts samples;              // answered before the first step and after the last one
   std::shared_ptr<const data::Dataset> eval_data;  // nullptr = no evaluation

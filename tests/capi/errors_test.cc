@@ -150,6 +150,8 @@ TEST_F(Errors, HandlesMustNotBeNull) {
   EXPECT_TRUE(fails(inlaid_trainer_set(nullptr, "optim.learning_rate", "1"), code, n));
   EXPECT_TRUE(fails(inlaid_trainer_set(trainer, nullptr, "1"), code, n));
   EXPECT_TRUE(fails(inlaid_trainer_set(trainer, "optim.learning_rate", nullptr), code, n));
+  EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_list, nullptr, "x");
+  EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_list, runtime, nullptr);
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_report, nullptr, "x");
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_report, runtime, nullptr);
   EXPECT_TRUE(fails(inlaid_run_join(nullptr, 0), code, n));
@@ -224,6 +226,7 @@ TEST_F(Errors, OutPointersMustNotBeNull) {
   EXPECT_TRUE(fails(inlaid_job_model(nullptr, &some_model, nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_job_describe(nullptr, nullptr), code, {"NULL"}));
   EXPECT_TRUE(fails(inlaid_job_report(runtime, "x", nullptr), code, n));
+  EXPECT_TRUE(fails(inlaid_job_list(runtime, "x", nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_checkpoint_manifest(runtime, "x", 1, nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_checkpoint_verify(runtime, "x", nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_evaluate(model, nullptr, train_data, nullptr, nullptr), code, n));
@@ -473,6 +476,7 @@ TEST_F(Errors, TrainersAndRuns) {
 TEST_F(Errors, Jobs) {
   EXPECT_FAILS_OUT(inlaid_job, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_resume, runtime, in("nowhere").c_str());
   EXPECT_FAILS_OUT(inlaid_buffer, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_report, runtime, in("nowhere").c_str());
+  EXPECT_FAILS_OUT(inlaid_buffer, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_list, runtime, in("nowhere").c_str());
   train(runtime, folder->job("taken"));
   EXPECT_FAILS_OUT(inlaid_job, INLAID_ALREADY_EXISTS, {"taken"}, inlaid_job_create, runtime,
                    make_config(folder->job("taken")).get());

@@ -249,6 +249,8 @@ static void job(inlaid_runtime *runtime, inlaid_config *config, const char *out)
   inlaid_adapter_release(adapter);
   inlaid_model_release(model);
   inlaid_job_release(created);
+  OK(inlaid_job_list(runtime, out, &buffer));
+  REQUIRE(strcmp(text_of(buffer), "[]") == 0);
   OK(inlaid_job_report(runtime, out, &buffer));
   REQUIRE(strncmp(text_of(buffer), "<!doctype html>", 15) == 0);
   OK(inlaid_job_resume(runtime, out, &resumed));

@@ -1,7 +1,12 @@
 // What happens in the course of a run: early stopping, the best checkpoints, changes while training, answers to prompts, and
 // the files that record it all.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 #include "support.h"
@@ -244,6 +249,58 @@ TEST(Run, AnswersAndRecords) {
   const std::string page = read_file(folder / "out/report.html");
   EXPECT_NE(page.find("Define &lt;river&gt;"), std::string::npos);
   EXPECT_EQ(page, text(inlaid_job_report, runtime.get(), (folder / "out").c_str()));
+}
+
+// What a host that was restarted finds, job by job, and that nobody trains in a folder where somebody trains.
+TEST(Run, ListOfJobs) {
+  const Folder folder;
+  const Runtime runtime = make_runtime(2);
+  train(runtime.get(), folder.job("jobs/a_done"));
+  make<Job>(inlaid_job_create, runtime.get(), make_config(folder.job("jobs/b_created")).get());
+  json endless = folder.job("jobs/c_running");
+  endless["train"]["max_steps"] = 1000000;
+  const Job job = make<Job>(inlaid_job_create, runtime.get(), make_config(endless).get());
+  RunHandle run = make<RunHandle>(inlaid_job_start, job.get());
+  write_file(folder / "killed.json", [&] {
+    json killed = folder.job("jobs/d_interrupted");
+    killed["train"]["max_steps"] = 1000000;
+    killed["checkpoint"] = {{"save_steps", 1}};
+    return killed.dump();
+  }());
+  const auto [child, output] = start_child({"train", folder / "killed.json", "1"});
+  std::string text;
+  char byte;
+  while (!text.ends_with("saved\n") && read(output, &byte, 1) == 1) text += byte;
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(output);
+  std::filesystem::create_directories(folder / "jobs/e_damaged");
+  write_file(folder / "jobs/e_damaged/job.json", "{");
+  std::filesystem::create_directories(folder / "jobs/f_no_job");
+
+  const json list = parsed(inlaid_job_list, runtime.get(), (folder / "jobs").c_str());
+  std::map<std::string, json> jobs;
+  for (const json& entry : list) jobs[std::filesystem::path(entry["output_dir"].get<std::string>()).filename()] = entry;
+  ASSERT_EQ(jobs.size(), 5u) << list;
+  EXPECT_EQ(jobs["a_done"]["state"], "done");
+  EXPECT_EQ(jobs["a_done"]["step"], 8);
+  EXPECT_EQ(jobs["a_done"]["total_steps"], 8);
+  EXPECT_NE(jobs["a_done"]["latest_checkpoint"].get<std::string>().find("step-000008"), std::string::npos);
+  EXPECT_EQ(jobs["b_created"]["state"], "created");
+  EXPECT_EQ(jobs["c_running"]["state"], "running");
+  EXPECT_EQ(jobs["d_interrupted"]["state"], "interrupted");
+  EXPECT_NE(jobs["d_interrupted"]["latest_checkpoint"], "");
+  EXPECT_EQ(jobs["e_damaged"]["state"], "damaged");
+  EXPECT_NE(jobs["e_damaged"]["text"].get<std::string>().find("job.json"), std::string::npos);
+
+  EXPECT_FAILS_OUT(inlaid_run, INLAID_FAILED_PRECONDITION, {"c_running"}, inlaid_job_start,
+                   make<Job>(inlaid_job_resume, runtime.get(), (folder / "jobs/c_running").c_str()).get());
+  const ChildResult other = run_child({"resume", folder / "jobs/c_running", "1"});
+  EXPECT_EQ(other.exit_code, 10 + INLAID_FAILED_PRECONDITION) << other.output;
+  inlaid_run_cancel(run.get());
+  EXPECT_EQ(watch(run.get()).end, "cancelled");
+  const json after = parsed(inlaid_job_list, runtime.get(), (folder / "jobs").c_str());
+  EXPECT_EQ(after[2]["state"], "cancelled") << after;
 }
 
 }  // namespace

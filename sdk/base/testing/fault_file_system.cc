@@ -162,6 +162,16 @@ std::vector<std::string> FaultFileSystem::list(const std::string& folder) {
   return base_.list(folder);
 }
 
+std::unique_ptr<FileLock> FaultFileSystem::lock(const std::string& path) {
+  state_->look();
+  return base_.lock(path);
+}
+
+bool FaultFileSystem::is_locked(const std::string& path) {
+  state_->look();
+  return base_.is_locked(path);
+}
+
 void FaultFileSystem::remove_all(const std::string& path) {
   state_->step("remove_all " + path);
   base_.remove_all(path);

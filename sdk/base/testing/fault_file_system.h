@@ -23,7 +23,7 @@
 namespace inlaid::testing {
 
 // Counted: create, append, write, sync, close, rename, sync_folder, make_folders, remove_all. Not counted,
-// but dead after a power cut: open, read_at, exists, is_folder, list. A write that fails passes half of its
+// but dead after a power cut: open, read_at, exists, is_folder, list, lock, is_locked. A write that fails passes half of its
 // bytes on first, as a full disk does; every other failing operation has no effect. Thread-safe.
 class FaultFileSystem : public FileSystem {
  public:
@@ -51,6 +51,8 @@ class FaultFileSystem : public FileSystem {
   bool is_folder(const std::string& path) override;
   std::vector<std::string> list(const std::string& folder) override;
   void remove_all(const std::string& path) override;
+  std::unique_ptr<FileLock> lock(const std::string& path) override;
+  bool is_locked(const std::string& path) override;
 
   struct State;
 

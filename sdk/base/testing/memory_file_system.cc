@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "sdk/base/error.h"
@@ -71,6 +72,7 @@ struct MemoryFileSystem::State {
   std::mutex mutex;
   std::shared_ptr<Node> root = make_node(true);
   int generation = 0;  // number of crashes; handles of an earlier one are dead
+  std::set<std::shared_ptr<Node>> locked;
 
   std::shared_ptr<Node> find(const std::vector<std::string>& parts) const {
     std::shared_ptr<Node> node = root;
@@ -211,6 +213,24 @@ std::unique_ptr<ReadableFile> MemoryFileSystem::open(const std::string& path) {
   return std::make_unique<MemoryReadable>(state_, state_->need_file(path), path);
 }
 
+namespace {
+
+class MemoryLock : public FileLock {
+ public:
+  MemoryLock(std::shared_ptr<MemoryFileSystem::State> state, std::shared_ptr<Node> node)
+      : state_(std::move(state)), node_(std::move(node)) {}
+  ~MemoryLock() override {
+    std::lock_guard lock(state_->mutex);
+    state_->locked.erase(node_);
+  }
+
+ private:
+  std::shared_ptr<MemoryFileSystem::State> state_;
+  std::shared_ptr<Node> node_;
+};
+
+}  // namespace
+
 std::unique_ptr<WritableFile> MemoryFileSystem::create(const std::string& path) {
   std::unique_ptr<WritableFile> file = append(path);
   std::lock_guard lock(state_->mutex);
@@ -286,6 +306,19 @@ void MemoryFileSystem::remove_all(const std::string& path) {
   if (!state_->find(split(path))) return;
   auto [parent, name] = state_->place(path);
   parent->entries.erase(name);
+}
+
+std::unique_ptr<FileLock> MemoryFileSystem::lock(const std::string& path) {
+  append(path);
+  std::lock_guard lock(state_->mutex);
+  const std::shared_ptr<Node> node = state_->need_file(path);
+  if (!state_->locked.insert(node).second) return nullptr;
+  return std::make_unique<MemoryLock>(state_, node);
+}
+
+bool MemoryFileSystem::is_locked(const std::string& path) {
+  std::lock_guard lock(state_->mutex);
+  return state_->locked.count(state_->find(split(path))) > 0;
 }
 
 void MemoryFileSystem::crash(const CrashOptions& options) {

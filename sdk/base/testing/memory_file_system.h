@@ -57,6 +57,8 @@ class MemoryFileSystem : public FileSystem {
   bool is_folder(const std::string& path) override;
   std::vector<std::string> list(const std::string& folder) override;
   void remove_all(const std::string& path) override;
+  std::unique_ptr<FileLock> lock(const std::string& path) override;
+  bool is_locked(const std::string& path) override;
 
   // Power loss: what is not durable is gone, except as `options` says. Open handles become useless
   // (kUnavailable).

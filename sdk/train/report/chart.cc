@@ -152,7 +152,8 @@ std::string line_chart(const std::string& title, const std::vector<Line>& all, d
     }
   }
   out += "<output></output></figcaption>\n<svg viewBox=\"0 0 400 200\" role=\"img\" aria-label=\"" + html_escape(title) + "\" ";
-  out += text("data-low=\"%.17g\" data-high=\"%.17g\" ", x.low, x.high) + "data-unit=\"" + html_escape(unit.empty() ? unit : " " + unit) + "\" data-lines=\"";
+  out += text("data-low=\"%.17g\" data-high=\"%.17g\" ", x.low, x.high);
+  out += "data-unit=\"" + html_escape(unit.empty() ? unit : " " + unit) + "\" data-lines=\"";
   std::string data;
   for (const Line& line : lines) append(data_of(line, divisor), &data);
   out += html_escape("[" + data + "]") + "\">" + grid(x, y);

@@ -26,7 +26,8 @@ svg{display:block;width:100%;height:auto;touch-action:pan-y}svg text{fill:var(--
 .grid{stroke:var(--rule);stroke-width:1}.line{fill:none;stroke:currentColor;stroke-width:1.6;stroke-linejoin:round}
 .band{fill:currentColor;opacity:.15}.dot{fill:currentColor}.cursor{stroke:var(--soft);stroke-width:1}
 .c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}.c4{color:var(--c4)}.c5{color:var(--c5)}
-.key{margin-left:.6em;white-space:nowrap}.key::before{content:"";display:inline-block;width:.9em;height:.2em;margin-right:.3em;background:currentColor;
+.key{margin-left:.6em;white-space:nowrap}
+.key::before{content:"";display:inline-block;width:.9em;height:.2em;margin-right:.3em;background:currentColor;
 vertical-align:middle}
 .samples{display:grid;gap:.8rem}.sample{background:var(--card);border:1px solid var(--rule);border-radius:.5rem;padding:.6rem .8rem}
 .sample>b{white-space:pre-wrap}.answers{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,18rem),1fr));gap:.8rem}

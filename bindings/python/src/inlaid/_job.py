@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 from . import _inlaid
 from ._config import AnyConfig, config_of
@@ -27,6 +27,11 @@ class Job(Handle):
     def resume(cls, runtime: Runtime, output_dir: PathLike) -> "Job":
         """The job of an output folder, standing where its latest checkpoint left it."""
         return cls._of(_inlaid.inlaid_job_resume(runtime._c, path_text(output_dir)))
+
+    @staticmethod
+    def list(runtime: Runtime, folder: PathLike) -> List[Dict[str, Any]]:
+        """The jobs whose output folders lie in a folder, with their states; an "interrupted" one waits to be resumed."""
+        return json.loads(_inlaid.inlaid_job_list(runtime._c, path_text(folder)))
 
     @staticmethod
     def report(runtime: Runtime, output_dir: PathLike) -> str:
