@@ -38,6 +38,16 @@ std::string from_options(const TrainOptions &options) {
   return json.dump();
 }
 
+// Errors name the job file, if there is one.
+Config parse(const std::string &text, const std::string &folder, const std::string &file) {
+  try {
+    return make<Config>(inlaid_config_parse, text.c_str(), folder.c_str());
+  } catch (const Failure &e) {
+    if (file.empty()) throw;
+    throw Failure(e.exit, file + ": " + e.what());
+  }
+}
+
 }  // namespace
 
 Config job_config(const TrainOptions &options) {
@@ -58,7 +68,7 @@ Config job_config(const TrainOptions &options) {
   const std::filesystem::path current = std::filesystem::current_path();
   const std::string folder = (file ? (current / options.job).parent_path() : current).string();
   const std::string text = file ? read_file(options.job) : from_options(options);
-  Config config = make<Config>(inlaid_config_parse, text.c_str(), folder.c_str());
+  Config config = parse(text, folder, options.job);
   if (file && !options.output.empty()) {
     const std::string path = nlohmann::json(std::filesystem::absolute(options.output).string()).dump();
     check(inlaid_config_set(config.get(), "output_dir", path.c_str()));

@@ -349,6 +349,7 @@ void Run::state(const char* name) {
   event.kind = EventKind::state;
   event.step = trainer_->steps_done();
   event.text = name;
+  event.metrics = {{"total_steps", static_cast<double>(trainer_->total_steps().value_or(0))}};
   emit(std::move(event));
 }
 

@@ -299,8 +299,12 @@ TEST(Run, ListOfJobs) {
   EXPECT_EQ(other.exit_code, 10 + INLAID_FAILED_PRECONDITION) << other.output;
   inlaid_run_cancel(run.get());
   EXPECT_EQ(watch(run.get()).end, "cancelled");
+  const Job complete = make<Job>(inlaid_job_resume, runtime.get(), (folder / "jobs/a_done").c_str());
+  watch(make<RunHandle>(inlaid_job_start, complete.get()).get());
   const json after = parsed(inlaid_job_list, runtime.get(), (folder / "jobs").c_str());
   EXPECT_EQ(after[2]["state"], "cancelled") << after;
+  EXPECT_EQ(after[0]["state"], "done") << after;
+  EXPECT_EQ(after[0]["total_steps"], 8) << "also when there was nothing left to do";
 }
 
 }  // namespace
