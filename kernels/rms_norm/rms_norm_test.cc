@@ -39,6 +39,14 @@ struct Problem {
   double offset = 0;  // of the weights
 };
 
+// Forward and backward of one problem with a table, and with the reference.
+void run_both(const KernelTable& table, bool accumulate, Problem<float>* got, Problem<double>* want) {
+  got->forward(table, serial_executor());
+  want->forward(reference_kernels(), serial_executor());
+  got->backward(table, serial_executor(), accumulate);
+  want->backward(reference_kernels(), serial_executor(), accumulate);
+}
+
 TEST(RmsNormTest, CpuEqualsReference) {
   for (const KernelTable* table : cpu_tables()) {
     for (const Shape& shape : kShapes) {
@@ -47,10 +55,7 @@ TEST(RmsNormTest, CpuEqualsReference) {
                      std::to_string(shape.columns));
         Problem<float> got(shape, 3);
         Problem<double> want(shape, 0);
-        got.forward(*table, serial_executor());
-        want.forward(reference_kernels(), serial_executor());
-        got.backward(*table, serial_executor(), accumulate);
-        want.backward(reference_kernels(), serial_executor(), accumulate);
+        run_both(*table, accumulate, &got, &want);
         expect_close(got.y, want.y, 3e-7, "y");
         expect_close(got.rstd, want.rstd, 3e-7, "rstd");
         expect_close(got.dx, want.dx, 5e-7, "dx");
@@ -78,10 +83,7 @@ TEST(RmsNormTest, OffsetOfTheWeights) {
         portable::to_f32(type, bytes.data() + c * dtype_bytes(type, 1), 1, &value);
         want.weight[0][c] = 1 + double{value};
       }
-      got.forward(*table, serial_executor());
-      want.forward(reference_kernels(), serial_executor());
-      got.backward(*table, serial_executor(), false);
-      want.backward(reference_kernels(), serial_executor(), false);
+      run_both(*table, false, &got, &want);
       expect_close(got.y, want.y, 3e-7, dtype_info(type).name);
       expect_close(got.dx, want.dx, 5e-7, dtype_info(type).name);
       expect_close(got.dweight, want.dweight, 5e-7, dtype_info(type).name);
@@ -98,10 +100,7 @@ TEST(RmsNormTest, ReadsStoredWeights) {
       std::vector<std::byte> bytes(static_cast<size_t>(dtype_bytes(type, shape.columns)));
       from_f32(type, got.weight[0], shape.columns, bytes.data());
       got.stored = want.stored = view1(bytes.data(), type, shape.columns);
-      got.forward(*table, serial_executor());
-      want.forward(reference_kernels(), serial_executor());
-      got.backward(*table, serial_executor(), false);
-      want.backward(reference_kernels(), serial_executor(), false);
+      run_both(*table, false, &got, &want);
       expect_close(got.y, want.y, 3e-7, dtype_info(type).name);
       expect_close(got.dx, want.dx, 5e-7, dtype_info(type).name);
     }

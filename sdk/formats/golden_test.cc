@@ -64,10 +64,10 @@ TEST(Golden, HuggingFaceFolderInShards) {
   }
 }
 
-// All six types, dequantised and un-permuted: the very bits of the gguf package.
-TEST(Golden, GgufTensors) {
-  const ModelFiles files = open_model(disk(), golden("tiny.gguf"));
-  const auto expected = open_safetensors(disk(), golden("tiny_f32.safetensors"));
+// Every tensor of a GGUF, dequantised and un-permuted, has the very bits of the gguf package; all of `types` occur.
+void expect_dequantised(const char* gguf, const char* f32, std::initializer_list<DType> types) {
+  const ModelFiles files = open_model(disk(), golden(gguf));
+  const auto expected = open_safetensors(disk(), golden(f32));
   ASSERT_EQ(files.weights->tensors().size(), expected->tensors().size());
   std::vector<int> seen(kernels::kDTypes);
   for (const StoredTensor& tensor : expected->tensors()) {
@@ -76,26 +76,18 @@ TEST(Golden, GgufTensors) {
     ++seen[static_cast<size_t>(stored.dtype)];
     EXPECT_EQ(values_of(*files.weights, tensor.name), values_of(*expected, tensor.name)) << tensor.name;
   }
-  for (DType type : {DType::f32, DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q8_0}) {
-    EXPECT_GT(seen[static_cast<size_t>(type)], 0) << dtype_name(type);
-  }
+  for (DType type : types) EXPECT_GT(seen[static_cast<size_t>(type)], 0) << dtype_name(type);
 }
 
-// K-quants and the types of five bits likewise, rows of Q and K reordered as whole rows of blocks.
+TEST(Golden, GgufTensors) {
+  expect_dequantised("tiny.gguf", "tiny_f32.safetensors",
+                     {DType::f32, DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q8_0});
+}
+
+// Rows of Q and K are reordered as whole rows of blocks.
 TEST(Golden, GgufKQuants) {
-  const ModelFiles files = open_model(disk(), golden("k_quants.gguf"));
-  const auto expected = open_safetensors(disk(), golden("k_quants_f32.safetensors"));
-  ASSERT_EQ(files.weights->tensors().size(), expected->tensors().size());
-  std::vector<int> seen(kernels::kDTypes);
-  for (const StoredTensor& tensor : expected->tensors()) {
-    const StoredTensor& stored = files.weights->tensors()[index_of(*files.weights, tensor.name)];
-    EXPECT_EQ(stored.shape, tensor.shape) << tensor.name;
-    ++seen[static_cast<size_t>(stored.dtype)];
-    EXPECT_EQ(values_of(*files.weights, tensor.name), values_of(*expected, tensor.name)) << tensor.name;
-  }
-  for (DType type : {DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::q5_0, DType::q5_1}) {
-    EXPECT_GT(seen[static_cast<size_t>(type)], 0) << dtype_name(type);
-  }
+  expect_dequantised("k_quants.gguf", "k_quants_f32.safetensors",
+                     {DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::q5_0, DType::q5_1});
 }
 
 TEST(Golden, GgufConfigurationAndTokenizer) {
