@@ -1,7 +1,6 @@
 #include "sdk/checkpoint/render.h"
 
-#include <ctime>
-
+#include "sdk/base/clock.h"
 #include "sdk/base/error.h"
 #include "sdk/checkpoint/format.h"
 
@@ -19,12 +18,8 @@ Json embedded(const std::string& text) {
 }
 
 Json utc(int64_t unix_ms) {
-  const std::time_t seconds = static_cast<std::time_t>(unix_ms / 1000);
-  std::tm parts{};
-  char text[64];
-  if (unix_ms < 0 || gmtime_r(&seconds, &parts) == nullptr) return unix_ms;
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
+  const std::string text = unix_ms < 0 ? "" : utc_text(unix_ms / 1000);
+  return text.empty() ? Json(unix_ms) : Json(text + "Z");
 }
 
 Json mesh_json(const v1::Mesh& mesh) {

@@ -5,12 +5,12 @@
 // Cost: one pass over the bytes for file and checksum. Memory: one block beyond the caller's tensors, plus the index.
 // Tests: crash_test.cc (cut at every operation, fault at every operation, kill -9), checkpoint_test.cc.
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "sdk/base/clock.h"
 #include "sdk/base/error.h"
 #include "sdk/base/hash.h"
 #include "sdk/checkpoint/checkpoint.h"
@@ -67,8 +67,7 @@ v1::Manifest describe(const Info& info) {
   manifest.set_format_version(kFormatVersion);
   manifest.set_min_reader_version(1);
   manifest.set_producer("inlaid " INLAID_VERSION);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  manifest.set_created_unix_ms(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  manifest.set_created_unix_ms(unix_ms_now());
   manifest.set_step(info.step);
   manifest.mutable_cursor()->set_epoch(info.epoch);
   manifest.mutable_cursor()->set_index(info.index);

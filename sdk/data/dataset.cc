@@ -242,8 +242,7 @@ void Builder::add(const InputFile& input, int64_t* left) {
 
 void Builder::warn() {
   const text::ChatTemplate* chat_template = encoder_.chat_template;
-  if (chats_ > 0 && chat_template->source().find("strftime_now") != std::string::npos &&
-      !options_.template_variables.contains("date")) {
+  if (chats_ > 0 && chat_template->reads_clock() && !options_.template_variables.contains("date")) {
     report_.warnings.push_back("the chat template writes the present date: another day gives other samples");
   }
   if (chats_without_stop_ > 0) {

@@ -137,4 +137,8 @@ const std::string& ChatTemplate::source() const {
   return state_->source;
 }
 
+bool ChatTemplate::reads_clock() const {
+  return state_->source.find("strftime_now") != std::string::npos;
+}
+
 }  // namespace inlaid::text

@@ -60,6 +60,8 @@ class ChatTemplate {
                              const std::vector<std::string>& eos_candidates) const;
 
   const std::string& source() const;
+  // Whether its text may depend on the time of the render: it names strftime_now.
+  bool reads_clock() const;
 
  private:
   ChatTemplate();

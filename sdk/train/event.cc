@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "sdk/base/clock.h"
 #include "sdk/base/json.h"
 
 namespace inlaid::train {
@@ -37,8 +38,7 @@ std::string Event::json() const {
 std::shared_ptr<const Event> EventQueue::number(Event event) {
   const std::lock_guard<std::mutex> lock(mutex_);
   event.sequence = next_sequence_++;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  event.time = static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) / 1000;
+  event.time = static_cast<double>(unix_ms_now()) / 1000;
   return std::make_shared<const Event>(std::move(event));
 }
 

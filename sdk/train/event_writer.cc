@@ -5,7 +5,8 @@
 #include <cstdio>
 
 #include "sdk/base/error.h"
-#include "sdk/train/job_list.h"
+#include "sdk/base/json.h"
+#include "sdk/train/output_folder.h"
 #include "sdk/train/report/report.h"
 
 namespace inlaid::train {
@@ -52,14 +53,12 @@ class Table {
   Table(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
 
   void add(const Event& event) {
-    std::string header = "step,time", row = std::to_string(event.step) + "," + number(event.time);
-    for (const auto& [name, value] : event.metrics) {
-      header += ',';
-      header += name;
+    if (file_ == nullptr) open(event);
+    std::string row = std::to_string(event.step) + "," + number(event.time);
+    for (const auto& metric : event.metrics) {
       row += ',';
-      if (std::isfinite(value)) row += number(value);
+      if (std::isfinite(metric.second)) row += number(metric.second);
     }
-    if (file_ == nullptr) open(header);
     append(*file_, row + "\n");
   }
   void close() {
@@ -73,7 +72,12 @@ class Table {
     return text;
   }
 
-  void open(const std::string& header) {
+  void open(const Event& event) {
+    std::string header = "step,time";
+    for (const auto& metric : event.metrics) {
+      header += ',';
+      header += metric.first;
+    }
     const std::string old = first_line(files_, path_, header.size() + 1);
     if (!old.empty() && old != header) {
       fail(Code::kFailedPrecondition, path_, " has other columns than this version writes; move it away to go on");
@@ -109,7 +113,7 @@ class HtmlWriter : public EventWriter {
   HtmlWriter(FileSystem& files, const std::string& folder) : files_(files), folder_(folder) {}
   void write(const Event& event) override {
     if (event.kind != EventKind::eval && event.kind != EventKind::done) return;
-    write_atomically(files_, join_path(folder_, "report.html"), report_html(files_, folder_));
+    write_atomically(files_, join_path(folder_, kReportFile), report_html(files_, folder_));
   }
   void close() override {}
 
@@ -158,7 +162,7 @@ std::vector<std::unique_ptr<EventWriter>> open_writers(FileSystem& files, const 
   std::vector<std::unique_ptr<EventWriter>> writers;
   if (folder.empty()) return writers;
   files.make_folders(folder);
-  if (wanted("jsonl")) writers.push_back(std::make_unique<JsonlWriter>(files, join_path(folder, "events.jsonl")));
+  if (wanted("jsonl")) writers.push_back(std::make_unique<JsonlWriter>(files, join_path(folder, kEventsFile)));
   if (wanted("csv")) writers.push_back(std::make_unique<CsvWriter>(files, folder));
   if (wanted("tensorboard")) writers.push_back(open_tensorboard_writer(files, join_path(folder, "events")));
   if (wanted("html")) writers.push_back(std::make_unique<HtmlWriter>(files, folder));

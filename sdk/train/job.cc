@@ -1,12 +1,12 @@
 #include "sdk/train/job.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 
+#include "sdk/base/clock.h"
 #include "sdk/base/error.h"
 #include "sdk/base/hash.h"
 #include "sdk/train/job_list.h"
+#include "sdk/train/output_folder.h"
 
 namespace inlaid::train {
 namespace {
@@ -31,19 +31,6 @@ void check_quotas(const Runtime& runtime, const config::Config& config) {
     fail(Code::kFailedPrecondition, "runtime.memory_limit is ", *memory, " bytes, the runtime's limit is ",
          limit == 0 ? "none" : std::to_string(limit), "; create it with at most that limit");
   }
-}
-
-// YYYY-MM-DDThh:mm:ss in UTC. Not gmtime: that reads the process's TZ.
-std::string utc_now() {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  const auto day = std::chrono::floor<std::chrono::days>(now);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(now - day);
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
-                static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()));
-  return text;
 }
 
 std::string job_record(const Job& job) {
@@ -130,7 +117,7 @@ std::shared_ptr<const data::Dataset> open_data(const config::Config& config, con
   data::DatasetOptions options = dataset_options(config, model, evaluation);
   // Only where it is shown: it is a part of the token cache's key.
   const auto& chat_template = model.chat_template();
-  if (!clock.empty() && chat_template != nullptr && chat_template->source().find("strftime_now") != std::string::npos) {
+  if (!clock.empty() && chat_template != nullptr && chat_template->reads_clock()) {
     options.template_variables["date"] = clock;
   }
   if (options.sources.empty()) return nullptr;
@@ -198,13 +185,13 @@ std::shared_ptr<Job> Job::create(std::shared_ptr<Runtime> runtime, const config:
   if (output && files.exists(join_path(*output, kJobFile))) {
     fail(Code::kAlreadyExists, *output, " already holds a job; resume it, or choose another output_dir");
   }
-  std::shared_ptr<Job> job = open(runtime, config, utc_now());
+  std::shared_ptr<Job> job = open(runtime, config, utc_text(unix_ms_now() / 1000));
   if (output) {
     files.make_folders(*output);
     Json report;
     if (job->train_data_) report["train"] = job->train_data_->report().to_json();
     if (job->eval_data_) report["eval"] = job->eval_data_->report().to_json();
-    write_atomically(files, join_path(*output, "data_report.json"), report.dump(2) + "\n");
+    write_atomically(files, join_path(*output, kDataReportFile), report.dump(2) + "\n");
     write_atomically(files, join_path(*output, kJobFile), job_record(*job));
   }
   return job;
@@ -219,7 +206,7 @@ std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::st
   // The folder may have been moved since.
   config.set("output_dir", to_text(Json(output_dir)));
   std::shared_ptr<Job> job = open(runtime, config, at(record, "created", path).get<std::string>());
-  const std::string folder = join_path(output_dir, "checkpoints");
+  const std::string folder = join_path(output_dir, kCheckpointsFolder);
   std::string latest = checkpoint::latest_checkpoint(files, folder);
   if (latest.empty() && files.exists(folder)) {
     // None is whole. Starting over in silence would lose work: restoring the last one says what is damaged.
@@ -247,7 +234,7 @@ std::shared_ptr<Run> Job::start() {
   options.samples = samples_;
   options.wall_time_limit = config_.optional_number("runtime.wall_time_limit").value_or(0);
   if (const auto output = config_.optional_text("output_dir")) {
-    options.checkpoint_folder = join_path(*output, "checkpoints");
+    options.checkpoint_folder = join_path(*output, kCheckpointsFolder);
     options.output_folder = *output;
     options.lock = lock_job(trainer_->model()->runtime()->files, *output);
     options.writers = strings(config_.value("logging.writers"));

@@ -2,11 +2,10 @@
 
 #include "sdk/base/error.h"
 #include "sdk/checkpoint/checkpoint.h"
+#include "sdk/train/output_folder.h"
 
 namespace inlaid::train {
 namespace {
-
-constexpr const char* kLockFile = "lock";
 
 Json describe(FileSystem& files, const std::string& folder) {
   const std::string job_path = join_path(folder, kJobFile), state_path = join_path(folder, kStateFile);
@@ -28,7 +27,7 @@ Json describe(FileSystem& files, const std::string& folder) {
     json["total_steps"] = int_at(state, "total_steps", state_path);
     json["updated"] = number_at(state, "updated", state_path);
   }
-  const std::string checkpoints = join_path(folder, "checkpoints");
+  const std::string checkpoints = join_path(folder, kCheckpointsFolder);
   json["latest_checkpoint"] = checkpoint::latest_checkpoint(files, checkpoints);
   json["best_checkpoint"] = checkpoint::best_checkpoint(files, checkpoints);
   return json;

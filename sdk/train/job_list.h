@@ -14,9 +14,6 @@
 
 namespace inlaid::train {
 
-inline constexpr const char* kJobFile = "job.json";
-inline constexpr const char* kStateFile = "state.json";
-
 // The lock of an output folder. kFailedPrecondition while another run trains there.
 std::shared_ptr<FileLock> lock_job(FileSystem& files, const std::string& folder);
 

@@ -1,6 +1,7 @@
 // Opening what training made, whatever form it has.
 #include "sdk/base/error.h"
 #include "sdk/train/job.h"
+#include "sdk/train/output_folder.h"
 
 namespace inlaid::train {
 namespace {
@@ -56,8 +57,8 @@ Result open_result(std::shared_ptr<Runtime> runtime, const std::string& path, co
   FileSystem& files = runtime->files;
   if (!files.exists(path)) fail(Code::kNotFound, path, " is not there");
   if (files.exists(join_path(path, "manifest.pb"))) return open_checkpoint(std::move(runtime), path);
-  if (files.exists(join_path(path, "job.json"))) {
-    const std::string folder = join_path(path, "checkpoints");
+  if (files.exists(join_path(path, kJobFile))) {
+    const std::string folder = join_path(path, kCheckpointsFolder);
     const std::string chosen = best ? checkpoint::best_checkpoint(files, folder) : checkpoint::latest_checkpoint(files, folder);
     if (chosen.empty() && best) {
       fail(Code::kNotFound, path, " has no best checkpoint; checkpoint.keep_best makes a job record one");

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "sdk/base/error.h"
+#include "sdk/train/output_folder.h"
 
 namespace inlaid::train {
 namespace {
@@ -80,9 +81,9 @@ Json read_json(FileSystem& files, const std::string& path) { return parse_json(r
 }  // namespace
 
 RunRecord read_run_record(FileSystem& files, const std::string& folder) {
-  const std::string job = join_path(folder, "job.json"), data = join_path(folder, "data_report.json");
-  const std::string events = join_path(folder, "events.jsonl");
-  if (!files.exists(job)) fail(Code::kNotFound, folder, " holds no job: there is no job.json");
+  const std::string job = join_path(folder, kJobFile), data = join_path(folder, kDataReportFile);
+  const std::string events = join_path(folder, kEventsFile);
+  if (!files.exists(job)) fail(Code::kNotFound, folder, " holds no job: there is no ", kJobFile);
   RunRecord record;
   record.job = read_json(files, job);
   if (files.exists(data)) record.data = read_json(files, data);
