@@ -28,7 +28,7 @@ std::string checkpoint_of(const std::string &path) {
 }  // namespace
 
 int evaluate(const Common &common, const EvalOptions &eval) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   TrainOptions options;
   options.model = eval.path;
   options.data = eval.data;
@@ -50,7 +50,7 @@ int evaluate(const Common &common, const EvalOptions &eval) {
 }
 
 int export_result(const Common &common, const ExportOptions &options) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   const Opened opened = open_result(runtime.get(), options.path, "", options.best);
   std::string to = options.to;
   if (options.format == "peft") {
@@ -72,7 +72,7 @@ int export_result(const Common &common, const ExportOptions &options) {
 }
 
 int describe(const Common &common, const std::string &path) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   const std::string folder = std::filesystem::is_directory(path) ? checkpoint_of(path) : path;
   std::string described;
   if (std::filesystem::exists(std::filesystem::path(folder) / "manifest.pb")) {
@@ -86,21 +86,27 @@ int describe(const Common &common, const std::string &path) {
 }
 
 int verify(const Common &common, const std::string &path) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
-  const json report = json::parse(text(inlaid_checkpoint_verify, runtime.get(), checkpoint_of(path).c_str()));
+  const Runtime runtime = make_runtime(common);
+  const bool job = std::filesystem::exists(std::filesystem::path(path) / "job.json");
+  const json report = json::parse(job ? text(inlaid_job_verify, runtime.get(), path.c_str())
+                                      : text(inlaid_checkpoint_verify, runtime.get(), path.c_str()));
   if (common.json) {
     std::printf("%s\n", report.dump().c_str());
   } else {
-    for (const json &problem : report["problems"]) std::printf("damaged: %s\n", problem.get<std::string>().c_str());
+    for (const json &problem : report["problems"]) std::printf("wrong: %s\n", problem.get<std::string>().c_str());
     if (report.value("ok", false)) {
       std::printf("ok: %lld tensors, %lld bytes\n", report.value("tensors", 0LL), report.value("bytes", 0LL));
+      if (job) {
+        std::printf("ok: %lld inputs, %lld outputs, %lld checkpoints\n", report.value("inputs", 0LL), report.value("outputs", 0LL),
+                    report.value("checkpoints", 0LL));
+      }
     }
   }
   return report.value("ok", false) ? kDone : kDamaged;
 }
 
 int jobs(const Common &common, const std::string &folder) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   const json list = json::parse(text(inlaid_job_list, runtime.get(), folder.c_str()));
   if (common.json) {
     std::printf("%s\n", list.dump().c_str());
@@ -114,7 +120,7 @@ int jobs(const Common &common, const std::string &folder) {
 }
 
 int report(const Common &common, const std::string &path, const std::string &to) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   const std::string html = text(inlaid_job_report, runtime.get(), path.c_str());
   const std::string target = to.empty() ? (std::filesystem::path(path) / "report.html").string() : to;
   std::ofstream file(target, std::ios::binary);

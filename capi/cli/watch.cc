@@ -164,8 +164,9 @@ int watch(inlaid_run *run, const std::string &output_dir, int64_t total_rows, bo
     }
   }
   check(inlaid_run_join(run, -1));
-  if (served == 0) return kDone;
-  if (end == "stopped") screen.note("to go on: inlaid resume " + output_dir);
+  const bool out_of_time = end.rfind("stopped: ", 0) == 0;
+  if (served == 0 && !out_of_time) return kDone;
+  if (out_of_time || end == "stopped") screen.note("to go on: inlaid resume " + output_dir);
   return kInterrupted;
 }
 
