@@ -106,13 +106,18 @@ int main(int argc, char **argv) {
 
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError &e) {
+    const std::vector<std::string> unknown = app.remaining(true);
+    if (unknown.empty() || unknown[0].starts_with("-")) return app.exit(e) == 0 ? kDone : kUsage;
+    print_failure({kUsage, "there is no command '" + unknown[0] + "'; `inlaid --help` lists them"}, common.json);
+    return kUsage;
   } catch (const CLI::ParseError &e) {
     return app.exit(e) == 0 ? kDone : kUsage;
   } catch (const Failure &e) {
-    std::fprintf(stderr, "inlaid: %s\n", e.what());
+    print_failure(e, common.json);
     return e.exit;
   } catch (const std::exception &e) {
-    std::fprintf(stderr, "inlaid: %s\n", e.what());
+    print_failure({kFailed, e.what()}, common.json);
     return kFailed;
   }
   return result;

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
@@ -23,6 +24,19 @@ std::string checkpoint_of(const std::string &path) {
   }
   if (latest.empty()) throw Failure(kUsage, path + " is a job without a checkpoint yet");
   return latest;
+}
+
+// For people: thousands of tensors as one number for each role and dtype; --json lists them.
+nlohmann::ordered_json without_table(nlohmann::ordered_json described) {
+  const auto table = described.find("tensors");
+  if (table == described.end() || !table->is_array()) return described;
+  std::map<std::string, int64_t> counts;
+  for (const auto &tensor : *table) {
+    const std::string role = tensor.value("role", "");
+    ++counts[(role.empty() ? "" : role + " ") + tensor.value("dtype", "")];
+  }
+  *table = counts;
+  return described;
 }
 
 }  // namespace
@@ -81,7 +95,7 @@ int describe(const Common &common, const std::string &path) {
     const Opened opened = open_result(runtime.get(), path, "as_stored", false);
     described = opened.adapter ? text(inlaid_adapter_describe, opened.adapter.get()) : text(inlaid_model_describe, opened.model.get());
   }
-  std::printf("%s\n", common.json ? described.c_str() : nlohmann::ordered_json::parse(described).dump(2).c_str());
+  std::printf("%s\n", common.json ? described.c_str() : without_table(nlohmann::ordered_json::parse(described)).dump(2).c_str());
   return kDone;
 }
 

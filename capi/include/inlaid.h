@@ -401,11 +401,11 @@ INLAID_API void inlaid_event_release(inlaid_event *e) INLAID_NOEXCEPT;
 /* ---- 11. job: everything from one configuration --------------------------------------------------------- */
 typedef struct inlaid_job inlaid_job;
 /* Job (new): opens model, adapter, data and trainer, and writes job.json and data_report.json into output_dir, where
- * events.jsonl and checkpoints/ follow. ALREADY_EXISTS if output_dir holds a job. */
+ * events.jsonl and checkpoints/ follow. ALREADY_EXISTS if output_dir holds a job. A failure leaves no new folder behind. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_create(inlaid_runtime *rt, const inlaid_config *c,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
 /* Job (new) of an output folder, standing where its latest checkpoint left it; training goes on bit for bit. NOT_FOUND;
- * FAILED_PRECONDITION naming a model, tokenizer, template or data set that changed. */
+ * FAILED_PRECONDITION naming a model, tokenizer, template or data set that changed, or while a run trains in the folder. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_resume(inlaid_runtime *rt, const char *output_dir,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
 /* JSON (new): the jobs whose output folders lie in dir, with their states: created, running, interrupted (its process was

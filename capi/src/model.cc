@@ -66,7 +66,7 @@ DType export_dtype(const std::string &name, const std::string &format, std::span
 ExportOptions parse_export_options(const char *text) {
   static constexpr DType kPlain[] = {DType::f32, DType::bf16, DType::f16};
   ExportOptions options;
-  const std::string what = "json";
+  const std::string what = "export options";
   std::string dtype = "f32";
   const Json json = text == nullptr ? Json::object() : parse_json(text, what);
   if (!json.is_object()) fail(Code::kInvalidArgument, what, " must be an object");

@@ -263,6 +263,11 @@ void Builder::warn() {
 
 CachedSamples Builder::finish() {
   if (report_.used == 0) {
+    if (report_.held_out > 0 && report_.refused.empty() && report_.dropped.empty()) {
+      fail(Code::kInvalidArgument, "data.eval_fraction ", options_.eval_fraction, " holds out ",
+           options_.held_out ? "none" : "all", " of the ", report_.rows, " rows of '", report_.files[0].file,
+           "'; change it, or name held-out files in data.eval");
+    }
     const std::string first = report_.refused.empty() ? ""
                                                       : "; the first: " + report_.refused[0].file + ": row " +
                                                             std::to_string(report_.refused[0].row) + ": " +

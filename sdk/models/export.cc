@@ -95,8 +95,8 @@ void export_hugging_face(const Model& model, const Adapter* adapter, const std::
 
 void export_gguf(const Model& model, const Adapter* adapter, const std::string& path, DType dtype) {
   const std::vector<formats::ExportTensor> tensors = merged_tensors(model, adapter, dtype, formats::gguf_export_type);
-  log_fallbacks(model.runtime()->log, path, dtype, tensors);
   formats::write_gguf(model.runtime()->files, path, model.files(), tensors);
+  log_fallbacks(model.runtime()->log, path, dtype, tensors);
 }
 
 void export_peft(const Adapter& adapter, const std::string& folder) {

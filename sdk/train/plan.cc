@@ -1,4 +1,6 @@
 // Prediction of a job from the same step program that the run replays.
+#include <cstdio>
+
 #include "sdk/base/error.h"
 #include "sdk/train/job.h"
 
@@ -41,6 +43,13 @@ uint64_t weight_bytes(const nn::ParameterSet& parameters) {
     bytes += static_cast<uint64_t>(byte_count(parameter->value.dtype(), parameter->spec.shape));
   }
   return bytes;
+}
+
+std::string mebibytes(uint64_t bytes) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f MiB (%llu bytes)", static_cast<double>(bytes) / 1048576.0,
+                static_cast<unsigned long long>(bytes));
+  return text;
 }
 
 Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
@@ -103,8 +112,7 @@ Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
   const uint64_t total = json["memory"]["total"].get<uint64_t>();
   const uint64_t limit = runtime->memory->limit();
   if (limit > 0 && total > limit) {
-    json["refused"].push_back("the job needs " + std::to_string(total) + " bytes, the memory limit is " +
-                              std::to_string(limit));
+    json["refused"].push_back("the job needs " + mebibytes(total) + ", the memory limit is " + mebibytes(limit));
   }
   return json;
 }
