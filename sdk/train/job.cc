@@ -124,6 +124,7 @@ data::DatasetOptions dataset_options(const config::Config& config, const models:
   options.on_bad_row = config.text("data.on_bad_row");
   if (!config.has("data.eval")) options.eval_fraction = config.number("data.eval_fraction");
   options.held_out = evaluation && !own_sources;
+  options.resident_bytes = static_cast<uint64_t>(config.integer("data.resident_bytes"));
   options.eos_candidates = model.stop_tokens();
   if (const auto cache = config.optional_text("data.cache_dir")) {
     options.cache_folder = *cache;
@@ -135,19 +136,20 @@ data::DatasetOptions dataset_options(const config::Config& config, const models:
 }
 
 std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation,
-                                               const std::string& clock) {
+                                               const DataUse& use) {
   data::DatasetOptions options = dataset_options(config, model, evaluation);
+  options.count_only = use.count_only;
   // Only where it is shown: it is a part of the token cache's key.
   const auto& chat_template = model.chat_template();
-  if (!clock.empty() && chat_template != nullptr && chat_template->reads_clock()) {
-    options.template_variables["date"] = clock;
+  if (!use.clock.empty() && chat_template != nullptr && chat_template->reads_clock()) {
+    options.template_variables["date"] = use.clock;
   }
   if (options.sources.empty()) return nullptr;
   if (evaluation && options.held_out && options.eval_fraction == 0) return nullptr;
   Runtime& runtime = *model.runtime();
   try {
-    return data::Dataset::open(options, runtime.files, runtime.pool, runtime.memory, model.tokenizer(),
-                               model.chat_template());
+    return data::Dataset::open(options, runtime.files, runtime.pool, use.account ? use.account : runtime.memory,
+                               model.tokenizer(), model.chat_template());
   } catch (const Error& e) {
     // Lets a host tell bad data from a bad configuration.
     throw Error(e.code(), e.message(), R"({"origin":"data"})");
@@ -193,8 +195,8 @@ std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::C
   } else if (config.has("adapter.peft_type")) {
     adapter = models::Adapter::create(model, adapter_config(config), seed);
   }
-  job->train_data_ = open_data(config, *model, false, clock);
-  job->eval_data_ = open_data(config, *model, true, clock);
+  job->train_data_ = open_data(config, *model, false, {.clock = clock});
+  job->eval_data_ = open_data(config, *model, true, {.clock = clock});
   job->samples_ = sample_prompts(config, *model, clock);
   job->trainer_ = Trainer::create(model, adapter, config, job_capacity(config, job->train_data_, job->eval_data_));
   if (job->train_data_ != nullptr) job->trainer_->set_train_data(job->train_data_);

@@ -13,10 +13,17 @@ namespace inlaid::train {
 models::LoadOptions load_options(FileSystem& files, const config::Config& config);
 nn::AdapterConfig adapter_config(const config::Config& config);
 data::DatasetOptions dataset_options(const config::Config& config, const models::Model& model, bool evaluation);
-// The data set of data.train, or of data.eval / data.eval_fraction; nullptr when the configuration has none. `clock` is what a
-// chat template shows that writes the date (YYYY-MM-DDThh:mm:ss, UTC); "" = now.
+struct DataUse {
+  // What a chat template shows that writes the date (YYYY-MM-DDThh:mm:ss, UTC); "" = now.
+  std::string clock = "";
+  // The lengths of the samples are enough.
+  bool count_only = false;
+  // Where the samples are counted; nullptr = the runtime's account.
+  std::shared_ptr<MemoryAccount> account = nullptr;
+};
+// The data set of data.train, or of data.eval / data.eval_fraction; nullptr when the configuration has none.
 std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation,
-                                               const std::string& clock = "");
+                                               const DataUse& use = {});
 // What a micro-batch of this job can hold at most.
 autograd::Capacity job_capacity(const config::Config& config, const std::shared_ptr<const data::Dataset>& train,
                                 const std::shared_ptr<const data::Dataset>& evaluation);
