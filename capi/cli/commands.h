@@ -45,8 +45,10 @@ int evaluate(const Common &common, const EvalOptions &options);
 
 struct ExportOptions {
   std::string path, to, format, dtype;
-  bool best = false;
+  bool best = false, certificate = true;
 };
+// The format of `to` by its name: *.gguf, else a Hugging Face folder.
+int convert(const Common &common, ExportOptions options);
 int export_result(const Common &common, const ExportOptions &options);
 
 int describe(const Common &common, const std::string &path);

@@ -247,9 +247,19 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_result_open(inlaid_runtime *rt, c
  * "dtype": "f32" | "bf16" | "f16", for GGUF also "q8_0" | "q4_0" | "q4_k"}; defaults huggingface and f32. In a GGUF vectors stay
  * f32, and with q4_k matrices whose rows are no multiple of 256 are q5_0 (of 32: f16), which a warning of the log counts.
  * INVALID_ARGUMENT naming the tensor whose rows are no multiple of 32, as q8_0 and q4_0 need. ALREADY_EXISTS. Written under a
- * temporary name, then renamed. */
+ * temporary name, then renamed.
+ * The written files are opened again and compared with m: the result is a certificate inside the export, see
+ * inlaid_export_certificate. "data": {...}, the section of a configuration, adds the loss on its evaluation data.
+ * INTERNAL, and nothing is left, if tokenizer or chat template do not come out the same. "certificate": false leaves all this
+ * out: it takes two forward passes of a short text, and memory for the exported weights (RESOURCE_EXHAUSTED). */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_model_export(inlaid_model *m, inlaid_adapter *adapter_or_null,
                                                             const char *path, const char *json) INLAID_NOEXCEPT;
+/* JSON (new): the certificate of an exported folder or GGUF file: {"inlaid_version", "format", "dtype", "logits": {"tokens",
+ * "max_abs_difference", "max_abs", "same_top_token"}, "held_out": null | {"rows", "target_tokens", "loss", "loss_exported"},
+ * "tokenizer": null | {"texts", "equal"}, "chat_template": null | {"conversations", "equal"}}; of a PEFT folder without the last
+ * three. NOT_FOUND if there is none. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_export_certificate(inlaid_runtime *rt, const char *path,
+                                                                  inlaid_buffer **out_json) INLAID_NOEXCEPT;
 /* JSON (new): configuration, parameter counts, tensor table (name, dtype, shape). */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_model_describe(inlaid_model *m,
                                                               inlaid_buffer **out_json) INLAID_NOEXCEPT;
@@ -269,7 +279,7 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_create(inlaid_model *m, c
 /* Adapter (new) from a PEFT folder; DATA_LOSS naming every key that does not fit the base. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_load(inlaid_model *m, const char *path,
                                                             inlaid_adapter **out) INLAID_NOEXCEPT;
-/* Writes a PEFT folder. ALREADY_EXISTS. */
+/* Writes a PEFT folder, with a certificate as inlaid_model_export does. ALREADY_EXISTS. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_save(inlaid_adapter *a, const char *path) INLAID_NOEXCEPT;
 /* JSON (new): PEFT configuration, tensor table. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_describe(inlaid_adapter *a,

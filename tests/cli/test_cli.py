@@ -161,6 +161,24 @@ def test_export_refuses_before_it_speaks(trained, tmp_path):
     assert "export options: dtype 'q9' cannot be exported as gguf" in result.stderr
 
 
+def test_exports_are_certified(trained, tmp_path):
+    exported = json.loads(inlaid("--json", "export", trained, "--format", "huggingface", "--to", tmp_path / "m").stdout)
+    assert exported["certificate"]["held_out"]["rows"] == 6
+    assert "certificate: logits differ by at most" in inlaid("export", trained, "--format", "peft").stdout
+    plain = inlaid("export", trained, "--format", "gguf", "--no-certificate")
+    assert plain.returncode == DONE and "certificate" not in plain.stdout
+
+
+def test_convert(trained, tmp_path):
+    assert inlaid("export", trained, "--format", "huggingface", "--to", tmp_path / "m").returncode == DONE
+    assert inlaid("convert", tmp_path / "m", tmp_path / "m.gguf", "--dtype", "f16").returncode == DONE
+    back = inlaid("--json", "convert", tmp_path / "m.gguf", tmp_path / "again")
+    assert json.loads(back.stdout)["certificate"]["logits"]["max_abs_difference"] == 0
+    assert (tmp_path / "again" / "config.json").exists()
+    result = inlaid("export", tmp_path / "m.gguf", "--format", "gguf")
+    assert result.returncode == USAGE and "--to" in result.stderr
+
+
 @pytest.mark.parametrize("signals", [1, 2])
 def test_interrupt(job, tmp_path, signals):
     process = start("train", endless(job))
