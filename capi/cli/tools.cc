@@ -12,20 +12,6 @@ using nlohmann::json;
 
 namespace {
 
-// The checkpoint itself, or the latest one of a job's output folder.
-std::string checkpoint_of(const std::string &path) {
-  namespace fs = std::filesystem;
-  if (fs::exists(fs::path(path) / "manifest.pb") || !fs::exists(fs::path(path) / "job.json")) return path;
-  std::string latest;
-  if (fs::is_directory(fs::path(path) / "checkpoints")) {
-    for (const auto &entry : fs::directory_iterator(fs::path(path) / "checkpoints")) {
-      if (fs::exists(entry.path() / "manifest.pb")) latest = std::max(latest, entry.path().string());
-    }
-  }
-  if (latest.empty()) throw Failure(kUsage, path + " is a job without a checkpoint yet");
-  return latest;
-}
-
 // The section `data` of the job in an output folder, if it has evaluation data; else null.
 json evaluation_data(const std::string &path) {
   std::ifstream file(std::filesystem::path(path) / "job.json");
@@ -123,10 +109,10 @@ int convert(const Common &common, ExportOptions options) {
 
 int describe(const Common &common, const std::string &path) {
   const Runtime runtime = make_runtime(common.threads, common.memory_limit);
-  const std::string folder = std::filesystem::is_directory(path) ? checkpoint_of(path) : path;
   std::string described;
-  if (std::filesystem::exists(std::filesystem::path(folder) / "manifest.pb")) {
-    described = text(inlaid_checkpoint_manifest, runtime.get(), folder.c_str(), 1);
+  const std::filesystem::path folder = path;
+  if (std::filesystem::exists(folder / "manifest.pb") || std::filesystem::exists(folder / "job.json")) {
+    described = text(inlaid_checkpoint_manifest, runtime.get(), path.c_str(), 1);
   } else {
     const Opened opened = open_result(runtime.get(), path, "as_stored", false);
     described = opened.adapter ? text(inlaid_adapter_describe, opened.adapter.get()) : text(inlaid_model_describe, opened.model.get());
@@ -137,7 +123,7 @@ int describe(const Common &common, const std::string &path) {
 
 int verify(const Common &common, const std::string &path) {
   const Runtime runtime = make_runtime(common.threads, common.memory_limit);
-  const json report = json::parse(text(inlaid_checkpoint_verify, runtime.get(), checkpoint_of(path).c_str()));
+  const json report = json::parse(text(inlaid_checkpoint_verify, runtime.get(), path.c_str()));
   if (common.json) {
     std::printf("%s\n", report.dump().c_str());
   } else {

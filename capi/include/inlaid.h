@@ -449,11 +449,13 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_save(inlaid_trainer *t
  * is changed: FAILED_PRECONDITION for a newer format or for another model or data set, DATA_LOSS for damage. If a shard turns
  * out damaged later, t is good only for another restore. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_restore(inlaid_trainer *t, const char *dir) INLAID_NOEXCEPT;
-/* Manifest (new): the file's bytes as they are, or with as_json = 1 a JSON rendering. Reads no shard. */
+/* Manifest (new): the file's bytes as they are, or with as_json = 1 a JSON rendering. Reads no shard. dir is a checkpoint, or the
+ * output folder of a job, which means its latest one. NOT_FOUND, DATA_LOSS. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_manifest(inlaid_runtime *rt, const char *dir,
                                                                    int32_t as_json,
                                                                    inlaid_buffer **out) INLAID_NOEXCEPT;
-/* Checks sizes and checksums of every shard; JSON report (new). Damage found is content of the report, not an error. */
+/* Checks sizes and checksums of every shard; JSON report (new). Damage found is content of the report, not an error. dir as in
+ * inlaid_checkpoint_manifest. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_verify(inlaid_runtime *rt, const char *dir,
                                                                  inlaid_buffer **out_json) INLAID_NOEXCEPT;
 

@@ -139,11 +139,7 @@ std::shared_ptr<const data::Dataset> open_data(const config::Config& config, con
                                                const DataUse& use) {
   data::DatasetOptions options = dataset_options(config, model, evaluation);
   options.count_only = use.count_only;
-  // Only where it is shown: it is a part of the token cache's key.
-  const auto& chat_template = model.chat_template();
-  if (!use.clock.empty() && chat_template != nullptr && chat_template->reads_clock()) {
-    options.template_variables["date"] = use.clock;
-  }
+  options.template_variables = clock_variables(model.chat_template().get(), use.clock);
   if (options.sources.empty()) return nullptr;
   if (evaluation && options.held_out && options.eval_fraction == 0) return nullptr;
   Runtime& runtime = *model.runtime();

@@ -61,6 +61,10 @@ class Job {
 // operations per step; and refusals with their reasons ({"refused": [...]}, empty when the job would run).
 Json plan(std::shared_ptr<Runtime> runtime, const config::Config& config);
 
+// The checkpoint that a path means: the latest (or best) whole one of a job's output folder, else the path itself. kNotFound if
+// the job has none.
+std::string checkpoint_of(FileSystem& files, const std::string& path, bool best = false);
+
 // A model with what was trained on it.
 struct Result {
   std::shared_ptr<models::Model> model;
