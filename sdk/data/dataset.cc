@@ -15,7 +15,7 @@
 #include "sdk/data/row_reader.h"
 #include "sdk/data/sample_store.h"
 #include "sdk/data/token_cache.h"
-#include "sdk/data/utf8.h"
+#include "sdk/base/utf8.h"
 
 namespace inlaid::data {
 namespace {
