@@ -355,7 +355,7 @@ std::shared_ptr<const Dataset> Dataset::open(const DatasetOptions& options, File
     try {
       if (fs.exists(path)) {
         state.store = std::make_unique<SampleStore>(account);
-        state.cached = read_token_cache(fs, path, key, state.store.get());
+        state.cached = read_token_cache(fs, path, key, tokenizer->vocab_size(), state.store.get());
         state.parts = find_parts(options, files, state.cached.report, *state.store);
         state.cache_state = "hit";
         return dataset;

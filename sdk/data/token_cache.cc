@@ -114,6 +114,17 @@ std::string probe(const text::ChatTemplate& chat_template, const Json& variables
   }
 }
 
+// Rows add up, and the samples are some of them: whoever adds them again does not overflow.
+bool is_consistent(const Report& report, int64_t last_row, int64_t samples) {
+  constexpr int64_t kMostRows = int64_t{1} << 48;
+  int64_t rows = 0;
+  for (const Report::File& file : report.files) {
+    if (file.rows < 0 || file.rows > kMostRows || rows > kMostRows) return false;
+    rows += file.rows;
+  }
+  return rows == report.rows && last_row < rows && report.used == samples;
+}
+
 }  // namespace
 
 std::string token_cache_key(const DatasetOptions& options,
@@ -148,7 +159,7 @@ std::string token_cache_path(const DatasetOptions& options, const std::string& k
   return join_path(options.cache_folder, "tokens-" + key + ".cache");
 }
 
-CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key,
+CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key, int32_t vocabulary,
                                SampleStore* store) {
   Input in(fs.open(path));
   if (in.text(kMagic.size()) != kMagic) fail(Code::kDataLoss, "token cache ", path, ": not a token cache");
@@ -157,6 +168,7 @@ CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const st
   const std::string report = in.text(in.value<uint64_t>());
   out.identity = in.text(kDigits);
   std::vector<int32_t> tokens, targets;
+  int64_t last_row = -1;
   for (uint64_t left = in.value<uint64_t>(); left > 0; --left) {
     const int64_t row = in.value<int64_t>();
     const uint64_t length = in.value<uint64_t>();
@@ -166,12 +178,22 @@ CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const st
     targets.resize(length);
     in.read(tokens.data(), length * sizeof(int32_t));
     in.read(targets.data(), length * sizeof(int32_t));
+    const auto is_id = [&](int32_t id) { return id >= 0 && id < vocabulary; };
+    if (!std::all_of(tokens.begin(), tokens.end(), is_id) ||
+        !std::all_of(targets.begin(), targets.end(), [&](int32_t id) { return id == kIgnore || is_id(id); })) {
+      fail(Code::kDataLoss, "token cache ", path, ": a sample holds what is no token of the vocabulary");
+    }
+    if (row < 0 || row <= last_row) fail(Code::kDataLoss, "token cache ", path, ": samples are out of order");
+    last_row = row;
     store->append(row, tokens, targets);
   }
   const uint32_t expected = in.crc();
   if (in.value<uint32_t>() != expected || in.left() != 0)
     fail(Code::kDataLoss, "token cache ", path, ": checksum differs");
   out.report = Report::from_json(parse_json(report, path));
+  if (!is_consistent(out.report, last_row, store->size())) {
+    fail(Code::kDataLoss, "token cache ", path, ": its report belongs to other samples");
+  }
   return out;
 }
 

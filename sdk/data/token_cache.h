@@ -38,8 +38,9 @@ struct CachedSamples {
   std::string identity;
 };
 
-// Reads a cache file into `store` (empty). kDataLoss naming the file and what is wrong with it.
-CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key,
+// Reads a cache file into `store` (empty). kDataLoss naming the file and what is wrong with it: a checksum tells a damaged file, but
+// not one that somebody else wrote, so ids are compared with the vocabulary's size and counts with each other, too.
+CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key, int32_t vocabulary,
                                SampleStore* store);
 // Writes one atomically; creates the folder.
 void write_token_cache(FileSystem& fs, const std::string& path, const std::string& key,

@@ -201,8 +201,9 @@ void Model::set_text(const LoadOptions& options) {
     chat_template_ = text::ChatTemplate::compile(files_.chat_template, special, files_.path + ": chat template");
   }
 
-  const auto add = [&](int32_t id) {
-    if (std::find(stop_ids_.begin(), stop_ids_.end(), id) != stop_ids_.end()) return;
+  const auto add = [&](int64_t number) {
+    const auto id = static_cast<int32_t>(number);
+    if (number != id || std::find(stop_ids_.begin(), stop_ids_.end(), id) != stop_ids_.end()) return;
     const auto token = tokenizer_->id_to_token(id);
     if (!token) return;
     stop_ids_.push_back(id);
@@ -215,10 +216,10 @@ void Model::set_text(const LoadOptions& options) {
   for (const Json* source : {&files_.generation_config, &files_.config}) {
     const auto eos = source->find("eos_token_id");
     if (eos == source->end()) continue;
-    if (eos->is_number_integer()) add(eos->get<int32_t>());
+    if (eos->is_number_integer()) add(eos->get<int64_t>());
     if (eos->is_array()) {
       for (const Json& id : *eos) {
-        if (id.is_number_integer()) add(id.get<int32_t>());
+        if (id.is_number_integer()) add(id.get<int64_t>());
       }
     }
   }

@@ -4,7 +4,7 @@
 // "(.*)*x" and as much stack as the text is long. So the library's other executor is used, which follows all alternatives at
 // once (Thompson, "Regular expression search algorithm", CACM 11(6), 1968): time is states times characters. What would make
 // many states of few characters (counted repeats), and what that executor has to nest (look-ahead), is bounded; a back
-// reference, which it cannot do, is refused. Tests: adapter_test.cc, tests/fuzz/adapter_config.cc.
+// reference, which it cannot do, is refused. Tests: pattern_test.cc, tests/fuzz/adapter_config.cc.
 #ifndef INLAID_SDK_NN_PATTERN_H_
 #define INLAID_SDK_NN_PATTERN_H_
 

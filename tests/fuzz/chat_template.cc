@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Json extra = Json::object();
   fuzz::accepts([&] { messages = parse_json(parts[1], "messages"); });
   fuzz::accepts([&] { extra = parse_json(parts[2], "variables"); });
-  extra["date"] = "2026-01-31";  // the same render today and tomorrow
+  if (extra.is_object()) extra["date"] = "2026-01-31";  // the same render today and tomorrow
   std::shared_ptr<const text::ChatTemplate> chat_template;
   const Json special = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
   if (!fuzz::accepts([&] { chat_template = text::ChatTemplate::compile(parts[0], special, "template"); })) return 0;

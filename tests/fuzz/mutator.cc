@@ -54,7 +54,7 @@ void decimal_number(std::string& input, std::mt19937_64& random) {
 }  // namespace
 
 void Mutator::change(std::string& input, std::mt19937_64& random) const {
-  if (input.empty()) input = " ";
+  if (input.empty()) input.push_back(' ');
   const auto [begin, length] = piece(input, random);
   switch (below(random, 12)) {
     case 0:
