@@ -297,8 +297,11 @@ def make_report():
     lines = "\n".join(dumps(e) for e in events) + "\n"
     put("report", "run", dumps(job), dumps(data), lines)
     put("report", "young", dumps(job), "", dumps(events[0]) + "\n" + dumps(events[2]) + '\n{"event": "st')
-    wide = [dict(events[2], step=s, loss=v) for s, v in ((1, 1e16), (2, 1e16 + 2), (9007199254740993, -1e300), (1, 1e-300))]
-    put("report", "extremes", dumps(job), "", "\n".join(dumps(e) for e in wide) + "\n")
+    def losses(name, *points):
+        put("report", name, dumps(job), "", "".join(dumps(dict(events[2], step=s, loss=v)) + "\n" for s, v in points))
+    losses("far_from_zero", (1, 1e16), (2, 1e16 + 2))
+    losses("extremes", (1, 1e300), (2, -1e300), (3, 5e-324), (9007199254740993, -1e99), (9223372036854775807, 1e99))
+    losses("backwards", (5, 1.0), (1, 0.0), (2, 0.0), (-9223372036854775808, 3))
 
 
 # ---- text -----------------------------------------------------------------------------------------------------------
