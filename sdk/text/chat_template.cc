@@ -98,9 +98,9 @@ std::string Conversation::render(const Json& messages, bool add_generation_promp
   uint64_t steps = share;
   RustBytes error;
   RustBytes out;
-  check_rust(inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin,
-                                         marks.end, &steps, out.out(), error.out()),
-             error, template_.what);
+  const int32_t code = inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin,
+                                                   marks.end, &steps, out.out(), error.out());
+  check_rust(blame(Code::kInvalidArgument, code), error, template_.what);
   steps_left_ += share - std::min(steps, share);
   if (steps_of_first_ == 0) steps_of_first_ = std::max<uint64_t>(steps, 1);
   return std::string(out.view());
@@ -132,7 +132,7 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::compile(std::string source, Js
     code = inlaid_text_template_new(data_of(state.source), state.source.size(), &state.handle,
                                     &state.generation_blocks, error.out());
   });
-  check_rust(code, error, what, ": not a valid chat template");
+  check_rust(blame(Code::kInvalidArgument, code), error, what, ": not a valid chat template");
   return result;
 }
 

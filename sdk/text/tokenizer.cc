@@ -56,8 +56,8 @@ Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {
   }
   RustBytes error;
   RustWords words;
-  check_rust(inlaid_text_tokenizer_encode(state_->handle, data_of(utf8), utf8.size(), add_special,
-                                          words.out(), error.out()),
+  check_rust(blame(Code::kDataLoss, inlaid_text_tokenizer_encode(state_->handle, data_of(utf8), utf8.size(),
+                                                                 add_special, words.out(), error.out())),
              error, state_->what, ": cannot encode a text of ", utf8.size(), " bytes");
   const std::span<const uint32_t> triples = words.view();
   Encoding result;
@@ -87,9 +87,9 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) c
   RustBytes text;
   // Ids are not negative, so that signed and unsigned words agree.
   const auto* words = reinterpret_cast<const uint32_t*>(ids.data());
-  check_rust(
-      inlaid_text_tokenizer_decode(state_->handle, words, ids.size(), skip_special, text.out(), error.out()),
-      error, state_->what, ": cannot decode ", ids.size(), " ids");
+  check_rust(blame(Code::kDataLoss, inlaid_text_tokenizer_decode(state_->handle, words, ids.size(), skip_special,
+                                                                 text.out(), error.out())),
+             error, state_->what, ": cannot decode ", ids.size(), " ids");
   return std::string(text.view());
 }
 
