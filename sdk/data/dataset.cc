@@ -15,7 +15,7 @@
 #include "sdk/data/row_reader.h"
 #include "sdk/data/sample_store.h"
 #include "sdk/data/token_cache.h"
-#include "sdk/data/utf8.h"
+#include "sdk/base/utf8.h"
 
 namespace inlaid::data {
 namespace {
@@ -406,7 +406,7 @@ std::shared_ptr<const Dataset> Dataset::open(const DatasetOptions& options, File
     try {
       if (fs.exists(path)) {
         state.store = std::make_unique<SampleStore>(account, options.resident_bytes);
-        state.cached = read_token_cache(fs, path, key, state.store.get());
+        state.cached = read_token_cache(fs, path, key, tokenizer->vocab_size(), state.store.get());
         state.parts = find_parts(options, files, state.cached.report, *state.store);
         state.cache_state = "hit";
         return dataset;

@@ -106,6 +106,17 @@ std::string probe(const text::ChatTemplate& chat_template, const Json& variables
   }
 }
 
+// Rows add up, and the samples are some of them: whoever adds them again does not overflow.
+bool is_consistent(const Report& report, int64_t last_row, int64_t samples) {
+  constexpr int64_t kMostRows = int64_t{1} << 48;
+  int64_t rows = 0;
+  for (const Report::File& file : report.files) {
+    if (file.rows < 0 || file.rows > kMostRows || rows > kMostRows) return false;
+    rows += file.rows;
+  }
+  return rows == report.rows && last_row < rows && report.used == samples;
+}
+
 }  // namespace
 
 std::string token_cache_key(const DatasetOptions& options,
@@ -140,7 +151,7 @@ std::string token_cache_path(const DatasetOptions& options, const std::string& k
   return join_path(options.cache_folder, "tokens-" + key + ".cache");
 }
 
-CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key,
+CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key, int32_t vocabulary,
                                SampleStore* store) {
   std::unique_ptr<ReadableFile> file = fs.open(path);
   std::string head(kTokenCacheHeadBytes, '\0');
@@ -152,6 +163,9 @@ CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const st
   Input in(*file, kTokenCacheHeadBytes, trailer.offset);
   std::vector<std::byte> record;
   Sample sample;
+  int64_t last_row = -1;
+  const auto is_id = [&](int32_t id) { return id >= 0 && id < vocabulary; };
+  const auto is_target = [&](int32_t id) { return id == kIgnore || is_id(id); };
   for (uint64_t i = 0; i < trailer.samples; ++i) {
     record.resize(kRecordHeadBytes);
     in.read(record);
@@ -161,11 +175,19 @@ CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const st
     record.resize(record_bytes(length));
     in.read(std::span(record).subspan(kRecordHeadBytes));
     if (!take_record(record, &sample)) damaged(*file, "checksum differs");
+    if (!std::all_of(sample.tokens.begin(), sample.tokens.end(), is_id) ||
+        !std::all_of(sample.targets.begin(), sample.targets.end(), is_target)) {
+      damaged(*file, "a sample holds what is no token of the vocabulary");
+    }
+    if (sample.row <= last_row) damaged(*file, "samples are out of order");
+    last_row = sample.row;
     store->append(sample.row, sample.tokens, sample.targets);
   }
   if (in.left() != 0) damaged(*file, "holds more samples than it says");
+  CachedSamples cached{Report::from_json(parse_json(trailer.report, path)), trailer.identity};
+  if (!is_consistent(cached.report, last_row, store->size())) damaged(*file, "its report belongs to other samples");
   if (!store->resident()) store->attach(std::move(file));
-  return {Report::from_json(parse_json(trailer.report, path)), trailer.identity};
+  return cached;
 }
 
 TokenCacheWriter::TokenCacheWriter(FileSystem& fs, const std::string& path, const std::string& key)

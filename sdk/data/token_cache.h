@@ -43,8 +43,9 @@ struct CachedSamples {
 };
 
 // Reads a cache file into `store` (empty), to which it is attached when the samples do not stay in memory. kDataLoss naming the
-// file and what is wrong with it.
-CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key,
+// file and what is wrong with it: a checksum tells a damaged file, but not one that somebody else wrote, so ids are compared with
+// the vocabulary's size and counts with each other, too.
+CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key, int32_t vocabulary,
                                SampleStore* store);
 
 // Writes one, sample by sample. Nothing is at `path` before finish() has returned; without it the temporary file is removed.

@@ -232,7 +232,7 @@ std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::st
   config::Config config = config::Config::parse(to_text(at(record, "config", path)));
   // The folder may have been moved since.
   config.set("output_dir", to_text(Json(output_dir)));
-  std::shared_ptr<Job> job = open(runtime, config, at(record, "created", path).get<std::string>());
+  std::shared_ptr<Job> job = open(runtime, config, string_at(record, "created", path));
   const std::string folder = join_path(output_dir, kCheckpointsFolder);
   std::string latest = checkpoint::latest_checkpoint(files, folder);
   if (latest.empty() && files.exists(folder)) {
