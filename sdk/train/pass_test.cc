@@ -124,7 +124,9 @@ TEST_P(PassGradient, OfTheEnginesOwnLossIsTheEnginesBitForBit) {
   double loss = 0;
   for (size_t row = 0; row < batch.targets.size(); ++row) {
     const float log_prob = pass->output(Output::log_probs).as<float>()[row];
-    if (batch.targets[row] == data::kIgnore) EXPECT_EQ(log_prob, 0);
+    if (batch.targets[row] == data::kIgnore) {
+      EXPECT_EQ(log_prob, 0);
+    }
     loss -= double{log_prob};
   }
   EXPECT_EQ(loss, sums.loss);
