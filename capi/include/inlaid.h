@@ -247,9 +247,19 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_result_open(inlaid_runtime *rt, c
  * "dtype": "f32" | "bf16" | "f16", for GGUF also "q8_0" | "q4_0" | "q4_k"}; defaults huggingface and f32. In a GGUF vectors stay
  * f32, and with q4_k matrices whose rows are no multiple of 256 are q5_0 (of 32: f16), which a warning of the log counts.
  * INVALID_ARGUMENT naming the tensor whose rows are no multiple of 32, as q8_0 and q4_0 need. ALREADY_EXISTS. Written under a
- * temporary name, then renamed. */
+ * temporary name, then renamed.
+ * The written files are opened again and compared with m: the result is a certificate inside the export, see
+ * inlaid_export_certificate. "data": {...}, the section of a configuration, adds the loss on its evaluation data.
+ * INTERNAL, and nothing is left, if tokenizer or chat template do not come out the same. "certificate": false leaves all this
+ * out: it takes two forward passes of a short text, and memory for the exported weights (RESOURCE_EXHAUSTED). */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_model_export(inlaid_model *m, inlaid_adapter *adapter_or_null,
                                                             const char *path, const char *json) INLAID_NOEXCEPT;
+/* JSON (new): the certificate of an exported folder or GGUF file: {"inlaid_version", "format", "dtype", "logits": {"tokens",
+ * "max_abs_difference", "max_abs", "same_top_token"}, "held_out": null | {"rows", "target_tokens", "loss", "loss_exported"},
+ * "tokenizer": null | {"texts", "equal"}, "chat_template": null | {"conversations", "equal"}}; of a PEFT folder without the last
+ * three. NOT_FOUND if there is none. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_export_certificate(inlaid_runtime *rt, const char *path,
+                                                                  inlaid_buffer **out_json) INLAID_NOEXCEPT;
 /* JSON (new): configuration, parameter counts, tensor table (name, dtype, shape). */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_model_describe(inlaid_model *m,
                                                               inlaid_buffer **out_json) INLAID_NOEXCEPT;
@@ -269,7 +279,7 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_create(inlaid_model *m, c
 /* Adapter (new) from a PEFT folder; DATA_LOSS naming every key that does not fit the base. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_load(inlaid_model *m, const char *path,
                                                             inlaid_adapter **out) INLAID_NOEXCEPT;
-/* Writes a PEFT folder. ALREADY_EXISTS. */
+/* Writes a PEFT folder, with a certificate as inlaid_model_export does. ALREADY_EXISTS. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_save(inlaid_adapter *a, const char *path) INLAID_NOEXCEPT;
 /* JSON (new): PEFT configuration, tensor table. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_describe(inlaid_adapter *a,
@@ -462,11 +472,11 @@ INLAID_API void inlaid_event_release(inlaid_event *e) INLAID_NOEXCEPT;
 /* ---- 12. job: everything from one configuration --------------------------------------------------------- */
 typedef struct inlaid_job inlaid_job;
 /* Job (new): opens model, adapter, data and trainer, and writes job.json and data_report.json into output_dir, where
- * events.jsonl and checkpoints/ follow. ALREADY_EXISTS if output_dir holds a job. */
+ * events.jsonl and checkpoints/ follow. ALREADY_EXISTS if output_dir holds a job. A failure leaves no new folder behind. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_create(inlaid_runtime *rt, const inlaid_config *c,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
 /* Job (new) of an output folder, standing where its latest checkpoint left it; training goes on bit for bit. NOT_FOUND;
- * FAILED_PRECONDITION naming a model, tokenizer, template or data set that changed. */
+ * FAILED_PRECONDITION naming a model, tokenizer, template or data set that changed, or while a run trains in the folder. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_resume(inlaid_runtime *rt, const char *output_dir,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
 /* JSON (new): the jobs whose output folders lie in dir, with their states: created, running, interrupted (its process was
@@ -500,11 +510,13 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_save(inlaid_trainer *t
  * is changed: FAILED_PRECONDITION for a newer format or for another model or data set, DATA_LOSS for damage. If a shard turns
  * out damaged later, t is good only for another restore. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_restore(inlaid_trainer *t, const char *dir) INLAID_NOEXCEPT;
-/* Manifest (new): the file's bytes as they are, or with as_json = 1 a JSON rendering. Reads no shard. */
+/* Manifest (new): the file's bytes as they are, or with as_json = 1 a JSON rendering. Reads no shard. dir is a checkpoint, or the
+ * output folder of a job, which means its latest one. NOT_FOUND, DATA_LOSS. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_manifest(inlaid_runtime *rt, const char *dir,
                                                                    int32_t as_json,
                                                                    inlaid_buffer **out) INLAID_NOEXCEPT;
-/* Checks sizes and checksums of every shard; JSON report (new). Damage found is content of the report, not an error. */
+/* Checks sizes and checksums of every shard; JSON report (new). Damage found is content of the report, not an error. dir as in
+ * inlaid_checkpoint_manifest. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_verify(inlaid_runtime *rt, const char *dir,
                                                                  inlaid_buffer **out_json) INLAID_NOEXCEPT;
 

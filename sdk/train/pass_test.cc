@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "sdk/base/error.h"
+#include "sdk/train/logits.h"
 #include "sdk/train/testing/golden_file.h"
 #include "sdk/train/testing/rig.h"
 #include "sdk/train/trainer.h"

@@ -257,6 +257,8 @@ static void results(inlaid_runtime *runtime, inlaid_model *model, inlaid_adapter
   REQUIRE(((tensor *)weights)->shape[0] == 32);
   ((tensor *)weights)->deleter((tensor *)weights);
   OK(inlaid_model_export(model, adapter, merged, "{\"format\": \"huggingface\", \"dtype\": \"f32\"}"));
+  OK(inlaid_export_certificate(runtime, merged, &buffer));
+  inlaid_buffer_release(buffer);
   OK(inlaid_result_open(runtime, merged, NULL, NULL, &reopened, &none));
   REQUIRE(none == NULL);
   inlaid_model_release(reopened);
