@@ -65,6 +65,9 @@ TEST_F(Errors, ReleasesAndGettersTakeNull) {
   inlaid_event_release(nullptr);
   inlaid_job_release(nullptr);
   inlaid_generator_release(nullptr);
+  inlaid_pass_release(nullptr);
+  EXPECT_EQ(inlaid_pass_data(nullptr, "logits"), nullptr);
+  EXPECT_EQ(inlaid_pass_size(nullptr, "logits"), 0u);
   inlaid_cancel_trigger(nullptr);
   inlaid_run_cancel(nullptr);
   EXPECT_EQ(inlaid_has_feature(nullptr), 0);
