@@ -21,7 +21,7 @@ constexpr size_t kMaxVariables = Tokenizer::max_bytes();
 // thousand.
 constexpr uint64_t kStepsOfRender = uint64_t{1} << 22;
 // Steps of all renders of one conversation, of which there may be several per message.
-constexpr uint64_t kStepsOfConversation = 64 * kStepsOfRender;
+constexpr uint64_t kStepsOfConversation = 16 * kStepsOfRender;
 
 void check_messages(const Json& messages, const std::string& what) {
   if (!messages.is_array()) fail(Code::kInvalidArgument, what, ": messages must be an array of objects");
