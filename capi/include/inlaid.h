@@ -375,7 +375,7 @@ INLAID_API void inlaid_trainer_release(inlaid_trainer *t) INLAID_NOEXCEPT;
 typedef struct inlaid_pass inlaid_pass;
 /* Forward of one micro-batch of t (new), with dropout as in inlaid_trainer_accumulate, for one inlaid_backward. json (may be
  * NULL): {"outputs": ["log_probs", ...]}, by default log_probs alone; a batch needs "targets" for log_probs only. INVALID_ARGUMENT
- * for a batch that does not fit, FAILED_PRECONDITION if no parameter of t trains or a run uses t, RESOURCE_EXHAUSTED. */
+ * for a batch that does not fit, FAILED_PRECONDITION while a run uses t, RESOURCE_EXHAUSTED. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_trainer_forward(inlaid_trainer *t, const inlaid_batch *b, const char *json,
                                                                inlaid_cancel *c_or_null,
                                                                inlaid_pass **out) INLAID_NOEXCEPT;

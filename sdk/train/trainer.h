@@ -78,7 +78,6 @@ class Trainer {
   // Forward and backward of one micro-batch. On kCancelled all gradients accumulated since the last apply() are dropped.
   LossSums accumulate(const data::MicroBatch& batch, const std::atomic<bool>* cancel);
   // Forward for a host that has a loss of its own, with dropout as in accumulate(); the pass holds what its backward needs.
-  // kFailedPrecondition if nothing trains.
   std::unique_ptr<Pass> forward(const data::MicroBatch& batch, const OutputSet& outputs, const std::atomic<bool>* cancel);
   // Backward of such a pass of this trainer from the gradients that were set; adds to the gradients as accumulate() does, without
   // any factor. `count` goes to the normaliser: apply() divides the sum of all gradients by the sum of the counts, where
@@ -159,11 +158,11 @@ class Trainer {
   std::optional<optim::LearningRateSchedule> schedule_;
   int64_t steps_done_ = 0;
   data::Cursor cursor_;
+  LossSums pending_;
+  int64_t pending_micro_batches_ = 0;
+  double pending_count_ = 0;     // what the pending gradients are divided by
   int64_t weights_version_ = 0;  // changes with the weights
   std::shared_ptr<const autograd::Program> pass_program_;  // made by the first forward()
-  LossSums pending_;
-  double pending_count_ = 0;  // what the pending gradients are divided by
-  int64_t pending_micro_batches_ = 0;
 };
 
 }  // namespace inlaid::train

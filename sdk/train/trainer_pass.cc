@@ -9,10 +9,7 @@
 namespace inlaid::train {
 
 std::unique_ptr<Pass> Trainer::forward(const data::MicroBatch& batch, const OutputSet& outputs, const std::atomic<bool>* cancel) {
-  if (trained_.empty()) {
-    fail(Code::kFailedPrecondition, "no parameter trains (model.trainable): a pass for backward would lead nowhere; compute one ",
-         "without gradients on the model");
-  }
+  INLAID_CHECK(!trained_.empty());  // the configuration refuses an empty model.trainable, and a pattern that matches nothing
   if (pass_program_ == nullptr) {
     pass_program_ = std::make_shared<const autograd::Program>(record_pass_program(
         *runtime_, model_->config(), *modules_, programs_.capacity, true, programs_.recompute));

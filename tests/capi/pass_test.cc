@@ -199,11 +199,13 @@ TEST_F(PassTest, ErrorsOfForward) {
 
   const Model other = make<Model>(inlaid_model_create, runtime.get(), config.get(), nullptr);
   EXPECT_FAILS_OUT(inlaid_pass, code, {"another model"}, inlaid_forward, other.get(), adapter.get(), batch.get(), nullptr, nullptr);
+  // Without a parameter that trains there is no trainer whose forward could be called.
   json frozen = folder.job("", false);
   frozen["model"]["trainable"] = json::array();
-  const Trainer none = make<Trainer>(inlaid_trainer_create, other.get(), nullptr, make_config(frozen).get());
-  EXPECT_FAILS_OUT(inlaid_pass, INLAID_FAILED_PRECONDITION, {"model.trainable"}, inlaid_trainer_forward, none.get(), batch.get(),
-                   nullptr, nullptr);
+  EXPECT_FAILS_OUT(inlaid_config, code, {"model.trainable"}, inlaid_config_parse, frozen.dump().c_str(), nullptr);
+  frozen["model"]["trainable"] = {"no_such_parameter"};
+  EXPECT_FAILS_OUT(inlaid_trainer, code, {"no_such_parameter"}, inlaid_trainer_create, other.get(), nullptr,
+                   make_config(frozen).get());
 }
 
 TEST_F(PassTest, ErrorsOfGradientsAndBackward) {
@@ -283,18 +285,21 @@ TEST_F(PassTest, ErrorsOfGradientsAndBackward) {
 }
 
 TEST_F(PassTest, ARunThatTrainsKeepsOthersOut) {
+  ok(inlaid_config_set(config.get(), "train.max_steps", "1000000"));
+  trainer = make<Trainer>(inlaid_trainer_create, model.get(), adapter.get(), config.get());
   const Pass pass = forward();
   const std::vector<float> gradient(6, 1.0f);
   ok(inlaid_pass_set_gradient_f32(pass.get(), "log_probs", gradient.data(), 24));
   const Dataset data = make<Dataset>(inlaid_dataset_open, model.get(), config.get(), "train");
   ok(inlaid_trainer_set_dataset(trainer.get(), data.get()));
   const RunHandle run = make<RunHandle>(inlaid_run_start, trainer.get(), nullptr, nullptr);
-  ok(inlaid_run_request(run.get(), "pause"));
+  int32_t kind = 0;
+  while (kind != INLAID_EVENT_STEP) kind = inlaid_event_kind(make<Event>(inlaid_run_next, run.get(), int64_t{-1}).get());
   EXPECT_TRUE(fails(inlaid_backward(pass.get(), 0, nullptr), INLAID_FAILED_PRECONDITION, {"busy"}));
   EXPECT_FAILS_OUT(inlaid_pass, INLAID_FAILED_PRECONDITION, {"busy"}, inlaid_trainer_forward, trainer.get(), batch.get(), nullptr,
                    nullptr);
-  ok(inlaid_run_request(run.get(), "resume"));
-  EXPECT_EQ(watch(run.get()).end, "done");
+  inlaid_run_cancel(run.get());
+  EXPECT_TRUE(fails(inlaid_run_join(run.get(), -1), INLAID_CANCELLED));
   EXPECT_TRUE(fails(inlaid_backward(pass.get(), 0, nullptr), INLAID_FAILED_PRECONDITION, {"weights have changed"}));
 }
 
