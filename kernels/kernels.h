@@ -207,17 +207,24 @@ struct EmbeddingBackwardArgs {
 // Rows of logits to losses, in place: loss[r] = lse(logits[r,:]) - logits[r,target[r]]; and, if `gradient`,
 // logits[r,:] = gradient_scale * (softmax(logits[r,:]) - onehot(target[r])). correct[r] (optional, i32) = 1 if the first
 // largest logit is the target's. With a soft cap c, c tanh(logits / c) stands for the logits in all of this, and the gradient is
-// still that of the logits given.
+// still that of the logits given. A row scale (optional) multiplies row r of the gradient: where a loss of the caller's own has the
+// derivative row_scale[r] with respect to loss[r].
 struct CrossEntropyArgs {
   TensorView logits, targets, loss, correct;  // [R,V] [R] i32 [R] [R] i32
   bool gradient = false;
   double gradient_scale = 1.0;
   double soft_cap = 0;  // 0: none
+  TensorView row_scale = {};  // [R]
 };
 
 // x = cap * tanh(x / cap), in place.
 struct SoftCapArgs {
   TensorView x;
+  double cap = 0;
+};
+// x = dy * (1 - tanh(x / cap)^2), in place: dy is the gradient of the capped x.
+struct SoftCapBackwardArgs {
+  TensorView x, dy;
   double cap = 0;
 };
 
@@ -294,6 +301,7 @@ struct KernelTable {
   void (*embedding_backward)(const Context&, const EmbeddingBackwardArgs&);
   void (*cross_entropy)(const Context&, const CrossEntropyArgs&);
   void (*soft_cap)(const Context&, const SoftCapArgs&);
+  void (*soft_cap_backward)(const Context&, const SoftCapBackwardArgs&);
   void (*gather_rows)(const Context&, const GatherRowsArgs&);
   void (*scatter_rows)(const Context&, const ScatterRowsArgs&);
   void (*add)(const Context&, const AddArgs&);

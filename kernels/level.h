@@ -23,6 +23,7 @@ void embedding_forward(const Context&, const EmbeddingForwardArgs&);
 void embedding_backward(const Context&, const EmbeddingBackwardArgs&);
 void cross_entropy(const Context&, const CrossEntropyArgs&);
 void soft_cap(const Context&, const SoftCapArgs&);
+void soft_cap_backward(const Context&, const SoftCapBackwardArgs&);
 void gather_rows(const Context&, const GatherRowsArgs&);
 void scatter_rows(const Context&, const ScatterRowsArgs&);
 void add(const Context&, const AddArgs&);

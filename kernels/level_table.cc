@@ -36,6 +36,7 @@ constexpr KernelTable kTable = {
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,
     .soft_cap = soft_cap,
+    .soft_cap_backward = soft_cap_backward,
     .gather_rows = gather_rows,
     .scatter_rows = scatter_rows,
     .add = add,

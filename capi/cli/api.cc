@@ -17,6 +17,7 @@ int exit_code(inlaid_code code, const std::string &details) {
     case INLAID_INVALID_ARGUMENT:
     case INLAID_UNIMPLEMENTED: return data ? kData : kUsage;
     case INLAID_NOT_FOUND:
+    case INLAID_FAILED_PRECONDITION:
     case INLAID_ALREADY_EXISTS: return kUsage;
     case INLAID_RESOURCE_EXHAUSTED: return kResources;
     case INLAID_DATA_LOSS: return kDamaged;
@@ -38,10 +39,19 @@ const char *name(inlaid_code code) {
 void check(inlaid_error *error) {
   if (error == nullptr) return;
   const inlaid_code code = inlaid_error_code(error);
-  const std::string message = std::string(name(code)) + ": " + inlaid_error_message(error);
-  const int exit = exit_code(code, inlaid_error_details(error));
+  const Failure failure(exit_code(code, inlaid_error_details(error)), inlaid_error_message(error), name(code));
   inlaid_error_release(error);
-  throw Failure(exit, message);
+  throw failure;
+}
+
+void print_failure(const Failure &failure, bool json) {
+  if (json) {
+    const nlohmann::json line = {{"kind", "error"}, {"code", failure.code}, {"message", failure.what()}, {"exit", failure.exit}};
+    // A file name need not be UTF-8.
+    std::fprintf(stderr, "%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return;
+  }
+  std::fprintf(stderr, "inlaid: %s%s%s\n", failure.code.c_str(), failure.code.empty() ? "" : ": ", failure.what());
 }
 
 int64_t parse_bytes(const std::string &text) {

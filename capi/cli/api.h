@@ -14,9 +14,14 @@ namespace inlaid_cli {
 enum Exit : int { kDone = 0, kFailed = 1, kUsage = 2, kData = 3, kResources = 4, kDamaged = 5, kInterrupted = 130 };
 
 struct Failure : std::runtime_error {
-  Failure(int exit_code, const std::string &message) : std::runtime_error(message), exit(exit_code) {}
+  Failure(int exit_code, const std::string &message, const std::string &name = "")
+      : std::runtime_error(message), exit(exit_code), code(name) {}
   int exit;
+  std::string code;  // name of the engine's error code; empty for an error of the command line
 };
+
+// Writes the error to standard error: a line of text, or with json a line {"kind": "error", "code", "message", "exit"}.
+void print_failure(const Failure &failure, bool json);
 
 // Throws Failure for an error and releases it.
 void check(inlaid_error *error);

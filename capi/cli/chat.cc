@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -43,15 +45,16 @@ int chat(const Common &common, const ChatOptions &options) {
                                               options.generation.empty() ? nullptr : options.generation.c_str());
   json messages = json::array();
   if (!options.system.empty()) messages.push_back({{"role", "system"}, {"content", options.system}});
-  if (!options.prompt.empty()) {
-    messages.push_back({{"role", "user"}, {"content", options.prompt}});
+  if (options.prompt) {
+    messages.push_back({{"role", "user"}, {"content", *options.prompt}});
     const std::string text = answer(generator.get(), tokenizer.get(), messages, common.json);
-    if (common.json) std::printf("%s\n", json({{"prompt", options.prompt}, {"answer", text}}).dump().c_str());
+    if (common.json) std::printf("%s\n", json({{"prompt", *options.prompt}, {"answer", text}}).dump().c_str());
     return kDone;
   }
-  if (!common.json) std::printf("An empty line or Ctrl-D ends the conversation.\n");
+  const bool typed = !common.json && isatty(STDIN_FILENO) != 0;
+  if (typed) std::printf("An empty line or Ctrl-D ends the conversation.\n");
   for (std::string line;;) {
-    if (!common.json) {
+    if (typed) {
       std::printf("> ");
       std::fflush(stdout);
     }

@@ -2,6 +2,7 @@
 #ifndef INLAID_CAPI_CLI_COMMANDS_H_
 #define INLAID_CAPI_CLI_COMMANDS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ int plan(const Common &common, const TrainOptions &options);
 int check_data(const Common &common, const TrainOptions &options, int64_t show);
 
 struct ChatOptions {
-  std::string path, prompt, system, generation, weights_dtype;
+  std::string path, system, generation, weights_dtype;
+  std::optional<std::string> prompt;  // none: a conversation
   bool best = false;
 };
 int chat(const Common &common, const ChatOptions &options);
@@ -41,8 +43,10 @@ int evaluate(const Common &common, const EvalOptions &options);
 
 struct ExportOptions {
   std::string path, to, format, dtype;
-  bool best = false;
+  bool best = false, certificate = true;
 };
+// The format of `to` by its name: *.gguf, else a Hugging Face folder.
+int convert(const Common &common, ExportOptions options);
 int export_result(const Common &common, const ExportOptions &options);
 
 int describe(const Common &common, const std::string &path);

@@ -44,7 +44,8 @@ Config parse(const std::string &text, const std::string &folder, const std::stri
     return make<Config>(inlaid_config_parse, text.c_str(), folder.c_str());
   } catch (const Failure &e) {
     if (file.empty()) throw;
-    throw Failure(e.exit, file + ": " + e.what());
+    const bool json = std::filesystem::path(file).extension() == ".json";
+    throw Failure(e.exit, file + ": " + e.what() + (json ? "" : "; a job file is expected here, data is named with --data"), e.code);
   }
 }
 
@@ -53,8 +54,12 @@ Config parse(const std::string &text, const std::string &folder, const std::stri
 Config job_config(const TrainOptions &options) {
   if (!options.record.empty()) {
     const std::string path = (std::filesystem::path(options.record) / "job.json").string();
+    if (!std::filesystem::exists(path)) throw Failure(kUsage, options.record + " holds no job: there is no job.json");
     const ordered_json record = ordered_json::parse(read_file(path), nullptr, false);
-    if (!record.is_object() || !record.contains("config")) throw Failure(kDamaged, path + " is no record of a job");
+    if (record.is_discarded()) throw Failure(kDamaged, path + " is damaged: it is no JSON");
+    if (!record.is_object() || !record.contains("config")) {
+      throw Failure(kUsage, path + " is no record of a job in its output folder; `inlaid train` starts a job file");
+    }
     return make<Config>(inlaid_config_parse, record["config"].dump().c_str(), nullptr);
   }
   const bool file = !options.job.empty();

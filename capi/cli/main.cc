@@ -73,7 +73,16 @@ int main(int argc, char **argv) {
   command->add_option("--dtype", export_options.dtype, "f32, bf16, f16; for gguf also q8_0, q4_0, q4_k");
   command->add_option("--to", export_options.to, "where to (default: adapter, model or model.gguf in the output folder)");
   command->add_flag("--best", export_options.best, "the best checkpoint of an output folder, not the latest");
+  command->add_flag("!--no-certificate", export_options.certificate, "do not open the written model again to compare it");
   command->callback([&] { result = export_result(common, export_options); });
+
+  command = app.add_subcommand("convert", "write a model in another format: to NAME.gguf, or to a Hugging Face folder");
+  command->add_option("path", export_options.path, "what `chat` takes")->required();
+  command->add_option("to", export_options.to, "file NAME.gguf, or folder")->required();
+  command->add_option("--dtype", export_options.dtype, "f32, bf16, f16; for gguf also q8_0, q4_0, q4_k");
+  command->add_flag("--best", export_options.best, "the best checkpoint of an output folder, not the latest");
+  command->add_flag("!--no-certificate", export_options.certificate, "do not open the written model again to compare it");
+  command->callback([&] { result = convert(common, export_options); });
 
   command = app.add_subcommand("jobs", "the jobs whose output folders lie in a folder, and their states");
   command->add_option("folder", path)->required();
@@ -110,13 +119,18 @@ int main(int argc, char **argv) {
 
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError &e) {
+    const std::vector<std::string> unknown = app.remaining(true);
+    if (unknown.empty() || unknown[0].starts_with("-")) return app.exit(e) == 0 ? kDone : kUsage;
+    print_failure({kUsage, "there is no command '" + unknown[0] + "'; `inlaid --help` lists them"}, common.json);
+    return kUsage;
   } catch (const CLI::ParseError &e) {
     return app.exit(e) == 0 ? kDone : kUsage;
   } catch (const Failure &e) {
-    std::fprintf(stderr, "inlaid: %s\n", e.what());
+    print_failure(e, common.json);
     return e.exit;
   } catch (const std::exception &e) {
-    std::fprintf(stderr, "inlaid: %s\n", e.what());
+    print_failure({kFailed, e.what()}, common.json);
     return kFailed;
   }
   return result;

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
@@ -11,18 +12,40 @@ using nlohmann::json;
 
 namespace {
 
-// The checkpoint itself, or the latest one of a job's output folder.
-std::string checkpoint_of(const std::string &path) {
-  namespace fs = std::filesystem;
-  if (fs::exists(fs::path(path) / "manifest.pb") || !fs::exists(fs::path(path) / "job.json")) return path;
-  std::string latest;
-  if (fs::is_directory(fs::path(path) / "checkpoints")) {
-    for (const auto &entry : fs::directory_iterator(fs::path(path) / "checkpoints")) {
-      if (fs::exists(entry.path() / "manifest.pb")) latest = std::max(latest, entry.path().string());
-    }
+// The section `data` of the job in an output folder, if it has evaluation data; else null.
+json evaluation_data(const std::string &path) {
+  std::ifstream file(std::filesystem::path(path) / "job.json");
+  const json record = json::parse(file, nullptr, false);
+  if (!record.is_object() || !record.contains("config")) return nullptr;
+  const json data = record["config"].value("data", json::object());
+  const bool sources = data.contains("eval") && data["eval"].is_array();
+  return sources || data.value("eval_fraction", 0.0) > 0 ? data : json();
+}
+
+void print_certificate(const json &certificate) {
+  const json &logits = certificate["logits"];
+  std::printf("certificate: logits differ by at most %.2g (largest %.1f), top token the same at %lld of %lld positions",
+              logits.value("max_abs_difference", 0.0), logits.value("max_abs", 0.0), logits.value("same_top_token", 0LL),
+              logits.value("tokens", 0LL));
+  if (const json &held_out = certificate.value("held_out", json()); !held_out.is_null()) {
+    std::printf("; held-out loss %.4f, exported %.4f (%lld rows)", held_out.value("loss", 0.0), held_out.value("loss_exported", 0.0),
+                held_out.value("rows", 0LL));
   }
-  if (latest.empty()) throw Failure(kUsage, path + " is a job without a checkpoint yet");
-  return latest;
+  if (certificate.contains("tokenizer") && !certificate["tokenizer"].is_null()) std::printf("; tokenizer and template equal");
+  std::printf("\n");
+}
+
+// For people: thousands of tensors as one number for each role and dtype; --json lists them.
+nlohmann::ordered_json without_table(nlohmann::ordered_json described) {
+  const auto table = described.find("tensors");
+  if (table == described.end() || !table->is_array()) return described;
+  std::map<std::string, int64_t> counts;
+  for (const auto &tensor : *table) {
+    const std::string role = tensor.value("role", "");
+    ++counts[(role.empty() ? "" : role + " ") + tensor.value("dtype", "")];
+  }
+  *table = counts;
+  return described;
 }
 
 }  // namespace
@@ -53,35 +76,48 @@ int export_result(const Common &common, const ExportOptions &options) {
   const Runtime runtime = make_runtime(common);
   const Opened opened = open_result(runtime.get(), options.path, "", options.best);
   std::string to = options.to;
+  const bool default_place = to.empty();
+  if (default_place && !std::filesystem::is_directory(options.path)) throw Failure(kUsage, "name the file or folder to write with --to");
   if (options.format == "peft") {
     if (!opened.adapter) throw Failure(kUsage, options.path + " has no adapter; export it as huggingface or gguf");
     if (to.empty()) to = (std::filesystem::path(options.path) / "adapter").string();
     check(inlaid_adapter_save(opened.adapter.get(), to.c_str()));
   } else {
     if (to.empty()) to = (std::filesystem::path(options.path) / (options.format == "gguf" ? "model.gguf" : "model")).string();
-    json settings = {{"format", options.format}};
+    json settings = {{"format", options.format}, {"certificate", options.certificate}};
+    const json data = evaluation_data(options.path);
+    if (options.certificate && !data.is_null()) settings["data"] = data;
     if (!options.dtype.empty()) settings["dtype"] = options.dtype;
     check(inlaid_model_export(opened.model.get(), opened.adapter.get(), to.c_str(), settings.dump().c_str()));
   }
+  const json certificate = options.certificate || options.format == "peft"
+                               ? json::parse(text(inlaid_export_certificate, runtime.get(), to.c_str()))
+                               : json();
   if (common.json) {
-    std::printf("%s\n", json({{"format", options.format}, {"path", to}}).dump().c_str());
+    std::printf("%s\n", json({{"format", options.format}, {"path", to}, {"certificate", certificate}}).dump().c_str());
   } else {
     std::printf("wrote %s\n", to.c_str());
+    if (!certificate.is_null()) print_certificate(certificate);
   }
   return kDone;
 }
 
+int convert(const Common &common, ExportOptions options) {
+  options.format = std::filesystem::path(options.to).extension() == ".gguf" ? "gguf" : "huggingface";
+  return export_result(common, options);
+}
+
 int describe(const Common &common, const std::string &path) {
   const Runtime runtime = make_runtime(common);
-  const std::string folder = std::filesystem::is_directory(path) ? checkpoint_of(path) : path;
   std::string described;
-  if (std::filesystem::exists(std::filesystem::path(folder) / "manifest.pb")) {
-    described = text(inlaid_checkpoint_manifest, runtime.get(), folder.c_str(), 1);
+  const std::filesystem::path folder = path;
+  if (std::filesystem::exists(folder / "manifest.pb") || std::filesystem::exists(folder / "job.json")) {
+    described = text(inlaid_checkpoint_manifest, runtime.get(), path.c_str(), 1);
   } else {
     const Opened opened = open_result(runtime.get(), path, "as_stored", false);
     described = opened.adapter ? text(inlaid_adapter_describe, opened.adapter.get()) : text(inlaid_model_describe, opened.model.get());
   }
-  std::printf("%s\n", common.json ? described.c_str() : nlohmann::ordered_json::parse(described).dump(2).c_str());
+  std::printf("%s\n", common.json ? described.c_str() : without_table(nlohmann::ordered_json::parse(described)).dump(2).c_str());
   return kDone;
 }
 

@@ -23,10 +23,23 @@ Runtime runtime_for(const Common &common, const inlaid_config *config) {
   return make_runtime(options);
 }
 
-int run(const Common &common, inlaid_job *job) {
+// What a job needs, for one that its memory limit refused; nothing if not even that can be said within the limit.
+void advise_on_memory(const inlaid_runtime *runtime, const inlaid_config *config) {
+  try {
+    const json report = json::parse(text(inlaid_config_plan, const_cast<inlaid_runtime *>(runtime), config));
+    if (!report.contains("memory")) return;
+    std::fprintf(stderr, "inlaid: the job needs %.1f MiB in all; `inlaid plan` shows for what\n",
+                 report["memory"].value("total", 0.0) / 1048576.0);
+  } catch (const Failure &) {
+  }
+}
+
+int run(const Common &common, inlaid_job *job, Interrupts &interrupts) {
   const json facts = json::parse(text(inlaid_job_describe, job));
   const std::string output = facts.value("output_dir", "");
   const auto total = facts.value("total_steps", int64_t{0}), done = facts.value("steps_done", int64_t{0});
+  // Started before anything is said: a folder in which another process trains is refused here at the latest.
+  const Run handle = make<Run>(inlaid_job_start, job);
   if (!common.json) {
     std::printf("%lld of %lld parameters train on %lld rows in %lld steps", facts.value("trained_parameters", 0LL),
                 facts.value("parameters", 0LL), facts.value("train_rows", 0LL), static_cast<long long>(total));
@@ -34,10 +47,9 @@ int run(const Common &common, inlaid_job *job) {
       std::printf(", resumed after step %lld from %s", static_cast<long long>(done),
                   facts.value("resumed_from", "").c_str());
     }
-    std::printf("\n");
+    std::printf("%s\n", total > 0 && done >= total ? ": all of its steps are done" : "");
   }
-  const Run handle = make<Run>(inlaid_job_start, job);
-  return watch(handle.get(), output, facts.value("train_rows", int64_t{0}), common.json);
+  return watch(handle.get(), interrupts, output, facts.value("train_rows", int64_t{0}), common.json);
 }
 
 void print_report(const char *split, const json &report) {
@@ -60,33 +72,41 @@ int train(const Common &common, const TrainOptions &options) {
   if (!canonical.contains("output_dir") || canonical["output_dir"].is_null()) {
     throw Failure(kUsage, "output_dir is missing: name it in the job file or with --out");
   }
+  Interrupts interrupts("training had not begun, there is nothing to save");
   const Runtime runtime = runtime_for(common, config.get());
-  const Job job = make<Job>(inlaid_job_create, runtime.get(), config.get());
-  return run(common, job.get());
+  Job job;
+  try {
+    job = make<Job>(inlaid_job_create, runtime.get(), config.get());
+  } catch (const Failure &e) {
+    if (e.exit == kResources && !common.json) advise_on_memory(runtime.get(), config.get());
+    throw;
+  }
+  return run(common, job.get(), interrupts);
 }
 
 int resume(const Common &common, const std::string &output) {
   // The job's own quotas, unless other ones are asked for.
+  Interrupts interrupts("nothing was trained since the last checkpoint");
   TrainOptions options;
   options.record = output;
   const Runtime runtime = runtime_for(common, job_config(options).get());
   const Job job = make<Job>(inlaid_job_resume, runtime.get(), output.c_str());
-  return run(common, job.get());
+  return run(common, job.get(), interrupts);
 }
 
 int plan(const Common &common, const TrainOptions &options) {
   const Config config = job_config(options);
   const Runtime runtime = runtime_for(common, config.get());
-  const json report = json::parse(text(inlaid_config_plan, runtime.get(), config.get()));
-  const bool refused = !report.value("refused", json::array()).empty();
+  const auto report = nlohmann::ordered_json::parse(text(inlaid_config_plan, runtime.get(), config.get()));
+  const bool planned = report.contains("memory");
+  // A plan that got as far as the memory can only be refused for it.
+  const int exit = report["refused"].empty() ? kDone : planned ? kResources : kUsage;
   if (common.json) {
     std::printf("%s\n", report.dump().c_str());
-    return refused ? kUsage : kDone;
+    return exit;
   }
-  for (const json &reason : report.value("refused", json::array())) {
-    std::printf("refused: %s\n", reason.get<std::string>().c_str());
-  }
-  if (!report.contains("memory")) return kUsage;
+  for (const auto &reason : report["refused"]) std::printf("refused: %s\n", reason.get<std::string>().c_str());
+  if (!planned) return exit;
   std::printf("peak memory by category:\n");
   for (const auto &[name, bytes] : report["memory"].items()) {
     std::printf("  %-14s %10.1f MiB\n", name.c_str(), bytes.get<double>() / 1048576.0);
@@ -94,7 +114,7 @@ int plan(const Common &common, const TrainOptions &options) {
   std::printf("%lld of %lld parameters train; micro-batches of up to %lld tokens, %.1f GFLOP each; recomputation: %s\n",
               report.value("trained_parameters", 0LL), report.value("parameters", 0LL), report.value("capacity_tokens", 0LL),
               report.value("flops_per_micro_batch", 0.0) / 1e9, report.value("recompute", "").c_str());
-  return refused ? kUsage : kDone;
+  return exit;
 }
 
 int check_data(const Common &common, const TrainOptions &options, int64_t show) {

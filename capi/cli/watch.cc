@@ -13,27 +13,28 @@
 namespace inlaid_cli {
 namespace {
 
-volatile std::sig_atomic_t interrupts = 0;  // a program's own handler may keep a flag; the library has none
+// A program's own handlers may have state of the process; the library has neither.
+volatile std::sig_atomic_t counted = 0;
+const char *volatile consolation = nullptr;
 
-void count_interrupt(int) { interrupts = interrupts + 1; }
+void count_interrupt(int) { counted = counted + 1; }
 
-class Signals {
- public:
-  Signals() {
-    struct sigaction action;
-    std::memset(&action, 0, sizeof action);
-    action.sa_handler = count_interrupt;
-    sigaction(SIGINT, &action, &interrupt_);
-    sigaction(SIGTERM, &action, &terminate_);
+// Only what a signal handler may do: write and leave at once.
+void leave(int) {
+  const char *const parts[] = {"\ninlaid: interrupted; ", consolation, "\n"};
+  for (const char *part : parts) {
+    if (write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
   }
-  ~Signals() {
-    sigaction(SIGINT, &interrupt_, nullptr);
-    sigaction(SIGTERM, &terminate_, nullptr);
-  }
+  _exit(kInterrupted);
+}
 
- private:
-  struct sigaction interrupt_, terminate_;
-};
+void handle_with(void (*handler)(int), struct sigaction *interrupt, struct sigaction *terminate) {
+  struct sigaction action;
+  std::memset(&action, 0, sizeof action);
+  action.sa_handler = handler;
+  sigaction(SIGINT, &action, interrupt);
+  sigaction(SIGTERM, &action, terminate);
+}
 
 std::string duration(double seconds) {
   const auto s = static_cast<long>(std::max(0.0, std::round(seconds)));
@@ -72,9 +73,7 @@ class Screen {
       case INLAID_EVENT_DONE:
         end_bar();
         if (std::string_view(inlaid_event_text(event)).starts_with("stopped early")) line(inlaid_event_text(event));
-        if (rows_ > 0 && seen_ > 0) {
-          line("rows seen " + std::to_string(seen_) + " / rows there " + std::to_string(rows_));
-        }
+        if (rows_ > 0 && seen_ > 0) rows();
         break;
       default: break;
     }
@@ -85,6 +84,16 @@ class Screen {
   }
 
  private:
+  // Beyond the first epoch rows come again.
+  void rows() {
+    if (seen_ <= rows_) {
+      line("rows seen " + std::to_string(seen_) + " / rows there " + std::to_string(rows_));
+    } else {
+      line(std::to_string(seen_) + " rows trained on, " + number("%.2f", static_cast<double>(seen_) / static_cast<double>(rows_)) +
+           " times the " + std::to_string(rows_) + " rows there");
+    }
+  }
+
   static std::string number(const char *format, double value) {
     char text[64];
     std::snprintf(text, sizeof text, format, value);
@@ -138,18 +147,33 @@ class Screen {
 
 }  // namespace
 
-int watch(inlaid_run *run, const std::string &output_dir, int64_t total_rows, bool json) {
-  const Signals signals;
+Interrupts::Interrupts(const char *text) {
+  consolation = text;
+  handle_with(leave, &interrupt_, &terminate_);
+}
+
+Interrupts::~Interrupts() {
+  sigaction(SIGINT, &interrupt_, nullptr);
+  sigaction(SIGTERM, &terminate_, nullptr);
+}
+
+void Interrupts::only_count() { handle_with(count_interrupt, nullptr, nullptr); }
+
+int Interrupts::count() const { return static_cast<int>(counted); }
+
+int watch(inlaid_run *run, Interrupts &interrupts, const std::string &output_dir, int64_t total_rows, bool json) {
+  interrupts.only_count();
   Screen screen(json, total_rows);
   int served = 0;
   std::string end;
   for (;;) {
-    if (interrupts > served) {
-      served = static_cast<int>(interrupts);
+    if (interrupts.count() > served) {
+      served = interrupts.count();
       if (served == 1) {
         screen.note("stopping after this step and saving; press Ctrl-C again to end at once without saving");
         check(inlaid_run_request(run, "stop"));
       } else {
+        screen.note("ending without saving; inlaid resume " + output_dir + " goes on from the last checkpoint or the beginning");
         inlaid_run_cancel(run);
       }
     }

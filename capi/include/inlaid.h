@@ -22,8 +22,8 @@
  *      "borrowed" = valid until the named owner is released; never free it.
  *  R3  Releases accept NULL, return void, cannot fail, never block, never join a thread, and may come from any
  *      thread (a garbage collector's included) and in any order: children keep their parents alive.
- *  R4  Ownership transfers happen only on success; after a failure the caller still owns the object. There is one:
- *      inlaid_batch_add takes the tensor.
+ *  R4  Ownership transfers happen only on success; after a failure the caller still owns the object. They are:
+ *      inlaid_batch_add and inlaid_pass_set_gradient take the tensor.
  *  R5  Threads. Handles of different trainers are independent. One handle is used by one thread at a time; the
  *      library checks this with an atomic owner flag and returns FAILED_PRECONDITION instead of racing. Marked
  *      [any thread]: may be called concurrently with anything else on the same handle.
@@ -253,9 +253,19 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_result_open(inlaid_runtime *rt, c
  * "dtype": "f32" | "bf16" | "f16", for GGUF also "q8_0" | "q4_0" | "q4_k"}; defaults huggingface and f32. In a GGUF vectors stay
  * f32, and with q4_k matrices whose rows are no multiple of 256 are q5_0 (of 32: f16), which a warning of the log counts.
  * INVALID_ARGUMENT naming the tensor whose rows are no multiple of 32, as q8_0 and q4_0 need. ALREADY_EXISTS. Written under a
- * temporary name, then renamed. */
+ * temporary name, then renamed.
+ * The written files are opened again and compared with m: the result is a certificate inside the export, see
+ * inlaid_export_certificate. "data": {...}, the section of a configuration, adds the loss on its evaluation data.
+ * INTERNAL, and nothing is left, if tokenizer or chat template do not come out the same. "certificate": false leaves all this
+ * out: it takes two forward passes of a short text, and memory for the exported weights (RESOURCE_EXHAUSTED). */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_model_export(inlaid_model *m, inlaid_adapter *adapter_or_null,
                                                             const char *path, const char *json) INLAID_NOEXCEPT;
+/* JSON (new): the certificate of an exported folder or GGUF file: {"inlaid_version", "format", "dtype", "logits": {"tokens",
+ * "max_abs_difference", "max_abs", "same_top_token"}, "held_out": null | {"rows", "target_tokens", "loss", "loss_exported"},
+ * "tokenizer": null | {"texts", "equal"}, "chat_template": null | {"conversations", "equal"}}; of a PEFT folder without the last
+ * three. NOT_FOUND if there is none. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_export_certificate(inlaid_runtime *rt, const char *path,
+                                                                  inlaid_buffer **out_json) INLAID_NOEXCEPT;
 /* JSON (new): configuration, parameter counts, tensor table (name, dtype, shape). */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_model_describe(inlaid_model *m,
                                                               inlaid_buffer **out_json) INLAID_NOEXCEPT;
@@ -275,7 +285,7 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_create(inlaid_model *m, c
 /* Adapter (new) from a PEFT folder; DATA_LOSS naming every key that does not fit the base. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_load(inlaid_model *m, const char *path,
                                                             inlaid_adapter **out) INLAID_NOEXCEPT;
-/* Writes a PEFT folder. ALREADY_EXISTS. */
+/* Writes a PEFT folder, with a certificate as inlaid_model_export does. ALREADY_EXISTS. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_save(inlaid_adapter *a, const char *path) INLAID_NOEXCEPT;
 /* JSON (new): PEFT configuration, tensor table. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_adapter_describe(inlaid_adapter *a,
@@ -347,7 +357,68 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_trainer_evaluate(inlaid_trainer *
 /* Drops the caller's reference; a run keeps t alive. */
 INLAID_API void inlaid_trainer_release(inlaid_trainer *t) INLAID_NOEXCEPT;
 
-/* ---- 10. background run: pulled events, no callbacks on foreign threads --------------------------------- */
+/* ---- 10. forward and backward: losses of your own ------------------------------------------------------- */
+/* One forward pass whose outputs you turn into a loss of your own (reinforcement learning, distillation, contrastive losses):
+ *
+ *   inlaid_trainer_forward(trainer, batch, NULL, NULL, &pass);            log_probs
+ *   const float *log_probs = inlaid_pass_data(pass, "log_probs");         ... your loss, and its gradient d
+ *   inlaid_pass_set_gradient_f32(pass, "log_probs", d, rows * 4);
+ *   inlaid_backward(pass, 0, NULL);                                       adds to the trainer's gradients
+ *   inlaid_pass_release(pass);                                            ... more passes, then
+ *   inlaid_trainer_apply(trainer, &event);                                clipping, optimizer, schedule
+ *
+ * Outputs, all float32 in host memory, one row for each row of the batch:
+ *   "log_probs"      [rows]               log-probability of the row's target; 0 without one. Never holds all logits at once.
+ *   "logits"         [rows, vocabulary]   after the model's soft cap, if it has one
+ *   "hidden_states"  [rows, hidden size]  after the final norm: what the output head reads
+ *
+ * Normalisation. The gradients are taken as they are: nothing is divided by tokens, rows or documents, unless you give
+ * inlaid_backward a count. inlaid_trainer_apply divides the sum of everything added since the last one by the sum of the counts,
+ * where inlaid_trainer_accumulate counts its target tokens; a sum of 0 divides by nothing.
+ *
+ * Memory, counted as activations: outputs have the size of the batch. A pass of a trainer also holds the activations of one full
+ * micro-batch until inlaid_backward or its release. Several passes may be in flight. */
+typedef struct inlaid_pass inlaid_pass;
+/* Forward of one micro-batch of t (new), with dropout as in inlaid_trainer_accumulate, for one inlaid_backward. json (may be
+ * NULL): {"outputs": ["log_probs", ...]}, by default log_probs alone; a batch needs "targets" for log_probs only. INVALID_ARGUMENT
+ * for a batch that does not fit, FAILED_PRECONDITION while a run uses t, RESOURCE_EXHAUSTED. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_trainer_forward(inlaid_trainer *t, const inlaid_batch *b, const char *json,
+                                                               inlaid_cancel *c_or_null,
+                                                               inlaid_pass **out) INLAID_NOEXCEPT;
+/* Forward of m (with an adapter or NULL) without gradients (new): no dropout, and nothing but the outputs is kept. For reference
+ * policies, teachers, scores. json and errors as above. Do not call it while the weights of m are being trained. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_forward(inlaid_model *m, inlaid_adapter *adapter_or_null,
+                                                       const inlaid_batch *b, const char *json,
+                                                       inlaid_cancel *c_or_null, inlaid_pass **out) INLAID_NOEXCEPT;
+/* An output as a DLPack tensor (new; release it with its own deleter, from any thread). It shares the pass's memory, without a
+ * copy, and keeps it alive on its own. You may write into it. NOT_FOUND for an output that was not asked for, INVALID_ARGUMENT for
+ * a name that is none. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_pass_output(inlaid_pass *p, const char *output,
+                                                           struct DLManagedTensorVersioned **out) INLAID_NOEXCEPT;
+/* First value of an output; borrowed from p; NULL for NULL, and for an output that is not there. [any thread] */
+INLAID_API const float *inlaid_pass_data(const inlaid_pass *p, const char *output) INLAID_NOEXCEPT;
+/* Number of bytes of an output; 0 where inlaid_pass_data gives NULL. [any thread] */
+INLAID_API uint64_t inlaid_pass_size(const inlaid_pass *p, const char *output) INLAID_NOEXCEPT;
+/* The gradient of your loss with respect to an output: float32, host memory, contiguous, of the output's shape; else
+ * INVALID_ARGUMENT. Rows without a target have no gradient of log_probs: what is given for them is ignored. Takes t on success only
+ * (R4); it is read, without a copy, by inlaid_backward, and its deleter runs there or in the release of p, or here when a second
+ * one replaces it. NOT_FOUND as inlaid_pass_output; FAILED_PRECONDITION after inlaid_backward. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_pass_set_gradient(inlaid_pass *p, const char *output,
+                                                                 struct DLManagedTensorVersioned *t) INLAID_NOEXCEPT;
+/* The same from plain memory: bytes / 4 values of float, copied. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_pass_set_gradient_f32(inlaid_pass *p, const char *output,
+                                                                     const void *f32_values,
+                                                                     uint64_t bytes) INLAID_NOEXCEPT;
+/* Backward from the gradients that were set; outputs without one count as having gradient 0. Adds to the trainer's gradients; the
+ * next inlaid_trainer_apply does the step. count: 0, or what goes to the normaliser (above); negative, infinite or NaN is
+ * INVALID_ARGUMENT. FAILED_PRECONDITION: a second time; a pass of inlaid_forward; no gradient set; the weights have changed since
+ * (apply, step, restore); a run uses the trainer. After CANCELLED all gradients accumulated since the last apply are dropped. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_backward(inlaid_pass *p, double count,
+                                                        inlaid_cancel *c_or_null) INLAID_NOEXCEPT;
+/* Releases p, with what it held for inlaid_backward; tensors of inlaid_pass_output live on. */
+INLAID_API void inlaid_pass_release(inlaid_pass *p) INLAID_NOEXCEPT;
+
+/* ---- 11. background run: pulled events, no callbacks on foreign threads --------------------------------- */
 typedef struct inlaid_run inlaid_run;
 /* Kinds of events. Unknown kinds must be skipped. */
 #define INLAID_EVENT_STEP       1
@@ -405,14 +476,15 @@ INLAID_API const char *inlaid_event_json(const inlaid_event *e) INLAID_NOEXCEPT;
 /* Releases e. */
 INLAID_API void inlaid_event_release(inlaid_event *e) INLAID_NOEXCEPT;
 
-/* ---- 11. job: everything from one configuration --------------------------------------------------------- */
+/* ---- 12. job: everything from one configuration --------------------------------------------------------- */
 typedef struct inlaid_job inlaid_job;
 /* Job (new): opens model, adapter, data and trainer, and writes job.json, data_report.json and audit.json into output_dir, where
- * events.jsonl and checkpoints/ follow. ALREADY_EXISTS if output_dir holds a job. */
+ * events.jsonl and checkpoints/ follow. ALREADY_EXISTS if output_dir holds a job. A failure leaves no new folder behind. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_create(inlaid_runtime *rt, const inlaid_config *c,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
 /* Job (new) of an output folder, standing where its latest checkpoint left it; training goes on bit for bit. NOT_FOUND;
- * FAILED_PRECONDITION naming every file of model, tokenizer, template, adapter or data that changed. */
+ * FAILED_PRECONDITION naming every file of model, tokenizer, template, adapter or data that changed, or while a run trains in
+ * the folder. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_resume(inlaid_runtime *rt, const char *output_dir,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
 /* JSON (new): the jobs whose output folders lie in dir, with their states: created, running, interrupted (its process was
@@ -442,7 +514,7 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_verify(inlaid_runtime *rt, co
 /* Drops the caller's reference; a run keeps what it needs alive. */
 INLAID_API void inlaid_job_release(inlaid_job *j) INLAID_NOEXCEPT;
 
-/* ---- 12. checkpoints ------------------------------------------------------------------------------------ */
+/* ---- 13. checkpoints ------------------------------------------------------------------------------------ */
 /* Writes trainer state to dir, which must not exist (ALREADY_EXISTS). The checkpoint exists only once its folder has been
  * renamed into place. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_save(inlaid_trainer *t, const char *dir,
@@ -451,15 +523,17 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_save(inlaid_trainer *t
  * is changed: FAILED_PRECONDITION for a newer format or for another model or data set, DATA_LOSS for damage. If a shard turns
  * out damaged later, t is good only for another restore. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_restore(inlaid_trainer *t, const char *dir) INLAID_NOEXCEPT;
-/* Manifest (new): the file's bytes as they are, or with as_json = 1 a JSON rendering. Reads no shard. */
+/* Manifest (new): the file's bytes as they are, or with as_json = 1 a JSON rendering. Reads no shard. dir is a checkpoint, or the
+ * output folder of a job, which means its latest one. NOT_FOUND, DATA_LOSS. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_manifest(inlaid_runtime *rt, const char *dir,
                                                                    int32_t as_json,
                                                                    inlaid_buffer **out) INLAID_NOEXCEPT;
-/* Checks sizes and checksums of every shard; JSON report (new). Damage found is content of the report, not an error. */
+/* Checks sizes and checksums of every shard; JSON report (new). Damage found is content of the report, not an error. dir as in
+ * inlaid_checkpoint_manifest. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_checkpoint_verify(inlaid_runtime *rt, const char *dir,
                                                                  inlaid_buffer **out_json) INLAID_NOEXCEPT;
 
-/* ---- 13. evaluation, generation ------------------------------------------------------------------------- */
+/* ---- 14. evaluation, generation ------------------------------------------------------------------------- */
 typedef struct inlaid_generator inlaid_generator;
 /* Evaluates m (with an adapter or NULL) on d; event (new) of kind EVAL with the metrics. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_evaluate(inlaid_model *m, inlaid_adapter *adapter_or_null,

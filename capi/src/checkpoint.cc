@@ -3,6 +3,7 @@
 #include "capi/include/inlaid.h"
 #include "capi/src/guard.h"
 #include "capi/src/handles.h"
+#include "sdk/train/job.h"
 
 using namespace inlaid;
 using namespace inlaid::capi;
@@ -13,7 +14,7 @@ inlaid_error *inlaid_checkpoint_manifest(inlaid_runtime *rt, const char *dir, in
   return guard([&] {
     required(out, "out");
     Runtime &runtime = *checked(rt, "runtime").value->runtime;
-    const std::unique_ptr<checkpoint::Reader> reader = checkpoint::Reader::open(runtime.files, &required(dir, "dir"));
+    const std::unique_ptr<checkpoint::Reader> reader = checkpoint::Reader::open(runtime.files, train::checkpoint_of(runtime.files, &required(dir, "dir")));
     *out = buffer(as_json != 0 ? reader->manifest_json() : reader->manifest_bytes());
   });
 }
@@ -23,6 +24,6 @@ inlaid_error *inlaid_checkpoint_verify(inlaid_runtime *rt, const char *dir, inla
   return guard([&] {
     required(out_json, "out_json");
     Runtime &runtime = *checked(rt, "runtime").value->runtime;
-    *out_json = buffer(to_text(checkpoint::verify(runtime.files, &required(dir, "dir"))));
+    *out_json = buffer(to_text(checkpoint::verify(runtime.files, train::checkpoint_of(runtime.files, &required(dir, "dir")))));
   });
 }

@@ -34,7 +34,10 @@ inlaid_error *inlaid_config_to_json(const inlaid_config *c, inlaid_buffer **out)
 
 inlaid_error *inlaid_config_schema(inlaid_buffer **out_json_schema) INLAID_NOEXCEPT {
   if (out_json_schema != nullptr) *out_json_schema = nullptr;
-  return guard([&] { required(out_json_schema, "out_json_schema") = buffer(config::Config::schema()); });
+  return guard([&] {
+    required(out_json_schema, "out_json_schema");
+    *out_json_schema = buffer(config::Config::schema());
+  });
 }
 
 inlaid_error *inlaid_config_plan(inlaid_runtime *rt, const inlaid_config *c, inlaid_buffer **out_json) INLAID_NOEXCEPT {

@@ -106,7 +106,10 @@ void inlaid_dataset_release(inlaid_dataset *d) INLAID_NOEXCEPT { drop(d); }
 
 inlaid_error *inlaid_batch_create(inlaid_batch **out) INLAID_NOEXCEPT {
   if (out != nullptr) *out = nullptr;
-  return guard([&] { required(out, "out") = new inlaid_batch(std::make_shared<BatchState>()); });
+  return guard([&] {
+    required(out, "out");
+    *out = new inlaid_batch(std::make_shared<BatchState>());
+  });
 }
 
 inlaid_error *inlaid_batch_add(inlaid_batch *b, const char *name, DLManagedTensorVersioned *t) INLAID_NOEXCEPT {

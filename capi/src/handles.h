@@ -60,6 +60,7 @@ struct TrainerState {
   std::shared_ptr<train::Trainer> trainer;
   std::weak_ptr<train::Run> run;  // busy while it has not ended
   bool counted = false;
+  std::atomic<bool> busy{false};  // owned by one call at a time, whichever handle it came through
   void check_idle() const;
   ~TrainerState();
 };
@@ -74,6 +75,15 @@ struct JobState {
 
 struct BatchState {
   std::vector<int32_t> tokens, targets, cu_seqlens;
+};
+
+// kInvalidArgument for a batch without tokens, or without targets where they are needed (elsewhere: no row has one).
+data::MicroBatch micro_batch(const BatchState &state, bool needs_targets);
+
+struct PassState {
+  std::shared_ptr<RuntimeState> state;
+  std::shared_ptr<TrainerState> trainer;  // null: without gradients
+  std::unique_ptr<train::Pass> pass;
 };
 
 }  // namespace inlaid::capi
@@ -107,6 +117,9 @@ struct inlaid_batch : inlaid::capi::Handle<inlaid::capi::BatchState> {
   using Handle::Handle;
 };
 struct inlaid_trainer : inlaid::capi::Handle<inlaid::capi::TrainerState> {
+  using Handle::Handle;
+};
+struct inlaid_pass : inlaid::capi::Handle<inlaid::capi::PassState> {
   using Handle::Handle;
 };
 struct inlaid_job : inlaid::capi::Handle<inlaid::capi::JobState> {

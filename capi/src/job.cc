@@ -91,7 +91,10 @@ inlaid_error *inlaid_job_start(inlaid_job *j, inlaid_run **out) INLAID_NOEXCEPT 
 
 inlaid_error *inlaid_job_trainer(inlaid_job *j, inlaid_trainer **out) INLAID_NOEXCEPT {
   if (out != nullptr) *out = nullptr;
-  return guard([&] { required(out, "out") = new inlaid_trainer(checked(j, "job").value->trainer); });
+  return guard([&] {
+    required(out, "out");
+    *out = new inlaid_trainer(checked(j, "job").value->trainer);
+  });
 }
 
 inlaid_error *inlaid_job_model(inlaid_job *j, inlaid_model **out_model, inlaid_adapter **out_adapter) INLAID_NOEXCEPT {
@@ -112,7 +115,10 @@ inlaid_error *inlaid_job_model(inlaid_job *j, inlaid_model **out_model, inlaid_a
 
 inlaid_error *inlaid_job_describe(inlaid_job *j, inlaid_buffer **out_json) INLAID_NOEXCEPT {
   if (out_json != nullptr) *out_json = nullptr;
-  return guard([&] { required(out_json, "out_json") = buffer(to_text(checked(j, "job").value->job->describe())); });
+  return guard([&] {
+    required(out_json, "out_json");
+    *out_json = buffer(to_text(checked(j, "job").value->job->describe()));
+  });
 }
 
 void inlaid_job_release(inlaid_job *j) INLAID_NOEXCEPT { drop(j); }

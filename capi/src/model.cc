@@ -8,6 +8,7 @@
 #include "capi/src/guard.h"
 #include "capi/src/handles.h"
 #include "sdk/formats/gguf_types.h"
+#include "sdk/train/certificate.h"
 
 using namespace inlaid;
 using namespace inlaid::capi;
@@ -51,6 +52,8 @@ models::LoadOptions parse_load_options(const char *text, bool *best = nullptr) {
 struct ExportOptions {
   std::string format = "huggingface";
   DType dtype = DType::f32;
+  bool certificate = true;
+  Json data;  // the section `data` of a configuration whose evaluation data the certificate is to use; null = none
 };
 
 // The type that a format may hold, by name; the message lists those that it may.
@@ -66,7 +69,7 @@ DType export_dtype(const std::string &name, const std::string &format, std::span
 ExportOptions parse_export_options(const char *text) {
   static constexpr DType kPlain[] = {DType::f32, DType::bf16, DType::f16};
   ExportOptions options;
-  const std::string what = "json";
+  const std::string what = "export options";
   std::string dtype = "f32";
   const Json json = text == nullptr ? Json::object() : parse_json(text, what);
   if (!json.is_object()) fail(Code::kInvalidArgument, what, " must be an object");
@@ -76,8 +79,14 @@ ExportOptions parse_export_options(const char *text) {
       options.format = string_at(json, key, what);
     } else if (key == "dtype") {
       dtype = string_at(json, key, what);
+    } else if (key == "certificate") {
+      if (!value.is_boolean()) fail(Code::kInvalidArgument, what, ": certificate must be true or false");
+      options.certificate = value.get<bool>();
+    } else if (key == "data") {
+      if (!value.is_object()) fail(Code::kInvalidArgument, what, ": data must be an object, as in a configuration");
+      options.data = value;
     } else {
-      fail(Code::kInvalidArgument, what, ": unknown key '", key, "'; there are format and dtype");
+      fail(Code::kInvalidArgument, what, ": unknown key '", key, "'; there are format, dtype, certificate and data");
     }
   }
   if (options.format != "huggingface" && options.format != "gguf") {
@@ -86,6 +95,23 @@ ExportOptions parse_export_options(const char *text) {
   const bool gguf = options.format == "gguf";
   options.dtype = export_dtype(dtype, options.format, gguf ? formats::gguf_export_types() : std::span<const DType>(kPlain), what);
   return options;
+}
+
+// The evaluation data that an export is certified on; may be none.
+std::shared_ptr<const data::Dataset> held_out_data(const models::Model &model, const ExportOptions &options) {
+  if (options.data.is_null()) return nullptr;
+  return train::open_data(config::Config::parse(to_text({{"data", options.data}}), ""), model, /*evaluation=*/true);
+}
+
+// What train::certify_model says of the written path, with the format and dtype that were asked for.
+formats::Certify certify_with(const models::Model &model, const models::Adapter *adapter, const ExportOptions &options,
+                              const data::Dataset *held_out) {
+  if (!options.certificate) return nullptr;
+  return [&model, adapter, &options, held_out](const std::string &path) {
+    Json certificate = {{"format", options.format}, {"dtype", dtype_name(options.dtype)}};
+    certificate.update(train::certify_model(model, adapter, path, held_out));
+    return to_text(certificate);
+  };
 }
 
 std::shared_ptr<ModelState> own(const std::shared_ptr<RuntimeState> &state, std::shared_ptr<models::Model> model) {
@@ -177,10 +203,13 @@ inlaid_error *inlaid_model_export(inlaid_model *m, inlaid_adapter *adapter_or_nu
     const std::shared_ptr<models::Adapter> adapter = adapter_or_null == nullptr ? nullptr : checked(adapter_or_null, "adapter").value;
     const ExportOptions options = parse_export_options(json);
     const std::string target = &required(path, "path");
+    const models::Model &source = *model.value->model;
+    const std::shared_ptr<const data::Dataset> held_out = options.certificate ? held_out_data(source, options) : nullptr;
+    const formats::Certify certify = certify_with(source, adapter.get(), options, held_out.get());
     if (options.format == "gguf") {
-      models::export_gguf(*model.value->model, adapter.get(), target, options.dtype);
+      models::export_gguf(source, adapter.get(), target, options.dtype, certify);
     } else {
-      models::export_hugging_face(*model.value->model, adapter.get(), target, options.dtype);
+      models::export_hugging_face(source, adapter.get(), target, options.dtype, certify);
     }
   });
 }
@@ -249,6 +278,15 @@ inlaid_error *inlaid_model_get_tensor(inlaid_model *m, const char *name,
   });
 }
 
+inlaid_error *inlaid_export_certificate(inlaid_runtime *rt, const char *path, inlaid_buffer **out_json) INLAID_NOEXCEPT {
+  if (out_json != nullptr) *out_json = nullptr;
+  return guard([&] {
+    required(out_json, "out_json");
+    Runtime &runtime = *checked(rt, "runtime").value->runtime;
+    *out_json = buffer(to_text(train::read_certificate(runtime.files, &required(path, "path"))));
+  });
+}
+
 void inlaid_model_release(inlaid_model *m) INLAID_NOEXCEPT { drop(m); }
 
 inlaid_error *inlaid_adapter_create(inlaid_model *m, const inlaid_config *c, inlaid_adapter **out) INLAID_NOEXCEPT {
@@ -274,7 +312,14 @@ inlaid_error *inlaid_adapter_load(inlaid_model *m, const char *path, inlaid_adap
 }
 
 inlaid_error *inlaid_adapter_save(inlaid_adapter *a, const char *path) INLAID_NOEXCEPT {
-  return guard([&] { models::export_peft(*checked(a, "adapter").value, &required(path, "path")); });
+  return guard([&] {
+    const models::Adapter &adapter = *checked(a, "adapter").value;
+    models::export_peft(adapter, &required(path, "path"), [&adapter](const std::string &folder) {
+      Json certificate = {{"format", "peft"}, {"dtype", "f32"}};
+      certificate.update(train::certify_adapter(adapter, folder));
+      return to_text(certificate);
+    });
+  });
 }
 
 inlaid_error *inlaid_adapter_describe(inlaid_adapter *a, inlaid_buffer **out_json) INLAID_NOEXCEPT {

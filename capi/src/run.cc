@@ -60,7 +60,7 @@ inlaid_error *inlaid_run_start(inlaid_trainer *t, inlaid_dataset *eval_data_or_n
   return guard([&] {
     required(out, "out");
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
     trainer.value->state->check_up();
     train::RunOptions options = parse_run_options(json);

@@ -231,7 +231,10 @@ void inlaid_runtime_release(inlaid_runtime *rt) INLAID_NOEXCEPT { drop(rt); }
 
 inlaid_error *inlaid_cancel_create(inlaid_cancel **out) INLAID_NOEXCEPT {
   if (out != nullptr) *out = nullptr;
-  return guard([&] { required(out, "out") = new inlaid_cancel; });
+  return guard([&] {
+    required(out, "out");
+    *out = new inlaid_cancel;
+  });
 }
 void inlaid_cancel_trigger(inlaid_cancel *c) INLAID_NOEXCEPT {
   if (c != nullptr) c->flag.store(true, std::memory_order_relaxed);

@@ -48,10 +48,12 @@ std::shared_ptr<const train::Event> step_event(int64_t step, const train::LossSu
   auto event = std::make_shared<train::Event>();
   event->kind = train::EventKind::step;
   event->step = step;
-  event->metrics = {{"loss", mean(sums.loss, sums.target_tokens)},
-                    {"mean_token_accuracy", mean(static_cast<double>(sums.correct), sums.target_tokens)},
-                    {"tokens", static_cast<double>(sums.tokens)},
-                    {"target_tokens", static_cast<double>(sums.target_tokens)}};
+  if (sums.target_tokens > 0) {  // none where every gradient came from a loss of the host's own
+    event->metrics = {{"loss", mean(sums.loss, sums.target_tokens)},
+                      {"mean_token_accuracy", mean(static_cast<double>(sums.correct), sums.target_tokens)}};
+  }
+  event->metrics.emplace_back("tokens", static_cast<double>(sums.tokens));
+  event->metrics.emplace_back("target_tokens", static_cast<double>(sums.target_tokens));
   event->metrics.insert(event->metrics.end(), more.begin(), more.end());
   return event;
 }
@@ -75,12 +77,15 @@ std::shared_ptr<const train::Event> eval_event(int64_t step, const train::LossSu
   return event;
 }
 
-data::MicroBatch micro_batch(const BatchState &state) {
+}  // namespace
+
+data::MicroBatch micro_batch(const BatchState &state, bool needs_targets) {
   if (state.tokens.empty()) fail(Code::kInvalidArgument, "the batch has no 'tokens'");
-  if (state.targets.empty()) fail(Code::kInvalidArgument, "the batch has no 'targets'");
+  if (state.targets.empty() && needs_targets) fail(Code::kInvalidArgument, "the batch has no 'targets'");
   data::MicroBatch batch;
   batch.tokens = state.tokens;
   batch.targets = state.targets;
+  if (batch.targets.empty()) batch.targets.assign(batch.tokens.size(), data::kIgnore);
   batch.cu_seqlens = state.cu_seqlens;
   if (batch.cu_seqlens.empty()) batch.cu_seqlens = {0, static_cast<int32_t>(state.tokens.size())};
   batch.positions.resize(batch.tokens.size());
@@ -95,7 +100,6 @@ data::MicroBatch micro_batch(const BatchState &state) {
   return batch;
 }
 
-}  // namespace
 }  // namespace inlaid::capi
 
 using namespace inlaid;
@@ -118,7 +122,7 @@ inlaid_error *inlaid_trainer_create(inlaid_model *m, inlaid_adapter *adapter_or_
 inlaid_error *inlaid_trainer_set_dataset(inlaid_trainer *t, inlaid_dataset *d) INLAID_NOEXCEPT {
   return guard([&] {
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
     trainer.value->trainer->set_train_data(checked(d, "dataset").value);
   });
@@ -129,7 +133,7 @@ inlaid_error *inlaid_trainer_step(inlaid_trainer *t, inlaid_cancel *c_or_null, i
   return guard([&] {
     required(out, "out");
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
     *out = event(step_event(trainer.value->trainer->step(flag(c_or_null))));
   });
@@ -141,9 +145,9 @@ inlaid_error *inlaid_trainer_accumulate(inlaid_trainer *t, const inlaid_batch *b
   return guard([&] {
     required(out, "out");
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
-    const data::MicroBatch batch = micro_batch(*checked(b, "batch").value);
+    const data::MicroBatch batch = micro_batch(*checked(b, "batch").value, true);
     const train::LossSums sums = trainer.value->trainer->accumulate(batch, flag(c_or_null));
     *out = event(step_event(trainer.value->trainer->steps_done(), sums, {}));
   });
@@ -154,7 +158,7 @@ inlaid_error *inlaid_trainer_apply(inlaid_trainer *t, inlaid_event **out) INLAID
   return guard([&] {
     required(out, "out");
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
     *out = event(step_event(trainer.value->trainer->apply()));
   });
@@ -163,7 +167,7 @@ inlaid_error *inlaid_trainer_apply(inlaid_trainer *t, inlaid_event **out) INLAID
 inlaid_error *inlaid_trainer_set(inlaid_trainer *t, const char *key, const char *json) INLAID_NOEXCEPT {
   return guard([&] {
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
     trainer.value->trainer->set(&required(key, "key"), &required(json, "json"));
   });
@@ -175,7 +179,7 @@ inlaid_error *inlaid_trainer_evaluate(inlaid_trainer *t, inlaid_dataset *d, inla
   return guard([&] {
     required(out, "out");
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
     const train::LossSums sums = trainer.value->trainer->evaluate(*checked(d, "dataset").value, flag(c_or_null));
     *out = event(eval_event(trainer.value->trainer->steps_done(), sums));
@@ -187,7 +191,7 @@ void inlaid_trainer_release(inlaid_trainer *t) INLAID_NOEXCEPT { drop(t); }
 inlaid_error *inlaid_checkpoint_save(inlaid_trainer *t, const char *dir, inlaid_cancel *c_or_null) INLAID_NOEXCEPT {
   return guard([&] {
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
     trainer.value->trainer->save(&required(dir, "dir"), "{}", flag(c_or_null));
   });
@@ -196,7 +200,7 @@ inlaid_error *inlaid_checkpoint_save(inlaid_trainer *t, const char *dir, inlaid_
 inlaid_error *inlaid_checkpoint_restore(inlaid_trainer *t, const char *dir) INLAID_NOEXCEPT {
   return guard([&] {
     inlaid_trainer &trainer = checked(t, "trainer");
-    const Owner owner(trainer, "trainer");
+    const Owner owner(*trainer.value, "trainer");
     trainer.value->check_idle();
     trainer.value->trainer->restore(&required(dir, "dir"));
   });

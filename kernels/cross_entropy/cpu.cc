@@ -84,6 +84,15 @@ void differentiate_capped(float* x, int64_t n, float largest, double factor, dou
   });
 }
 
+// x holds logits and becomes dy * d cap(x) / d x.
+void cap_row_backward(float* x, const float* dy, int64_t n, double cap) {
+  const float inverse = static_cast<float>(1 / cap);
+  along(0, n, [&](int64_t c, auto lanes) {
+    const V t = tanh(load_lanes(x + c, lanes) * inverse);
+    store_lanes(x + c, load_lanes(dy + c, lanes) * (1.0f - t * t), lanes);
+  });
+}
+
 // True if no column before `target` is as large and none after it is larger.
 bool first_largest(const float* x, int64_t target, float largest) {
   if (!(x[target] >= largest)) return false;
@@ -100,6 +109,7 @@ void cross_entropy(const Context& context, const CrossEntropyArgs& args) {
   const int32_t* targets = static_cast<const int32_t*>(args.targets.data);
   float* loss = static_cast<float*>(args.loss.data);
   int32_t* correct = static_cast<int32_t*>(args.correct.data);
+  const float* row_scale = static_cast<const float*>(args.row_scale.data);
   parallel(*context.executor, logits.rows, [&](int64_t r, int32_t) {
     float* x = logits.data + r * logits.stride;
     const int64_t n = logits.columns;
@@ -112,15 +122,16 @@ void cross_entropy(const Context& context, const CrossEntropyArgs& args) {
     const double sum = args.gradient && !capped ? sum_exp<true>(x, n, largest) : sum_exp<false>(x, n, largest);
     loss[r] = static_cast<float>(double{largest} + std::log(sum) - target_logit);
     if (!args.gradient) return;
-    const double scale = args.gradient_scale / sum;
+    const double row_gradient = row_scale ? args.gradient_scale * double{row_scale[r]} : args.gradient_scale;
+    const double scale = row_gradient / sum;
     if (capped) {
       const double t = target_logit / args.soft_cap;
       const double probability = std::exp(target_logit - double{largest}) / sum;
       differentiate_capped(x, n, largest, scale, args.soft_cap);
-      x[target] = static_cast<float>(args.gradient_scale * (probability - 1) * (1 - t * t));
+      x[target] = static_cast<float>(row_gradient * (probability - 1) * (1 - t * t));
       return;
     }
-    const double target_gradient = double{x[target]} * scale - args.gradient_scale;
+    const double target_gradient = double{x[target]} * scale - row_gradient;
     scale_row(x, n, scale);
     x[target] = static_cast<float>(target_gradient);
   });
@@ -129,6 +140,13 @@ void cross_entropy(const Context& context, const CrossEntropyArgs& args) {
 void soft_cap(const Context& context, const SoftCapArgs& args) {
   const Plane x = plane(args.x);
   parallel(*context.executor, x.rows, [&](int64_t r, int32_t) { cap_row(x.data + r * x.stride, x.columns, args.cap); });
+}
+
+void soft_cap_backward(const Context& context, const SoftCapBackwardArgs& args) {
+  const Plane x = plane(args.x), dy = plane(args.dy);
+  parallel(*context.executor, x.rows, [&](int64_t r, int32_t) {
+    cap_row_backward(x.data + r * x.stride, dy.data + r * dy.stride, x.columns, args.cap);
+  });
 }
 
 }  // namespace inlaid::kernels::INLAID_LEVEL

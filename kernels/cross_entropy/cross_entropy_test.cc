@@ -89,6 +89,58 @@ TEST(CrossEntropyTest, SoftCapIsThatOfTheFormulas) {
   }
 }
 
+TEST(CrossEntropyTest, RowScaleMultipliesTheGradientOfItsRow) {
+  for (const KernelTable* table : cpu_tables()) {
+    for (double cap : {0.0, 5.0}) {
+      Problem<float> plain(7, 1003, 2), got(7, 1003, 2), ones(7, 1003, 2);
+      Problem<double> want(7, 1003, 0);
+      Matrix<float> scale(1, 7), one(1, 7);
+      Matrix<double> exact(1, 7);
+      for (int64_t r = 0; r < 7; ++r) {
+        exact[0][r] = scale[0][r] = static_cast<float>(r) * 0.75f - 2;
+        one[0][r] = 1;
+      }
+      const auto run = [cap](const KernelTable& kernels, auto& p, const TensorView& row_scale) {
+        kernels.cross_entropy(serial(), {p.logits.view(), p.targets.flat(), p.loss.flat(), p.correct.flat(), true, 8, cap, row_scale});
+      };
+      run(*table, got, scale.flat());
+      run(reference_kernels(), want, exact.flat());
+      expect_close(got.logits, want.logits, 5e-7, "gradient");
+      expect_close(got.loss, want.loss, 3e-7, "the loss is not scaled");
+      plain.run(*table, serial_executor(), true, 8, cap);
+      run(*table, ones, one.flat());
+      EXPECT_TRUE(ones.logits.same_bits(plain.logits));
+      for (int64_t c = 0; c < 1003; ++c) {
+        EXPECT_NEAR(got.logits[5][c], plain.logits[5][c] * scale[0][5], 1e-6) << c;
+      }
+    }
+  }
+}
+
+TEST(CrossEntropyTest, SoftCapBackwardIsTheDerivativeOfSoftCap) {
+  for (const KernelTable* table : cpu_tables()) {
+    Matrix<float> x(5, 1003, 2), dy(5, 1003, 1);
+    std::mt19937 random(4);
+    x.fill(random, 6);
+    dy.fill(random, 2);
+    Matrix<double> want(5, 1003, 0);
+    for (int64_t r = 0; r < 5; ++r) {
+      for (int64_t c = 0; c < 1003; ++c) want[r][c] = dy[r][c] * std::pow(std::cosh(x[r][c] / 5.0), -2);
+    }
+    Matrix<double> reference_x(5, 1003, 0), reference_dy(5, 1003, 0);
+    for (int64_t r = 0; r < 5; ++r) {
+      for (int64_t c = 0; c < 1003; ++c) reference_x[r][c] = x[r][c], reference_dy[r][c] = dy[r][c];
+    }
+    reference_kernels().soft_cap_backward(serial(), {reference_x.view(), reference_dy.view(), 5});
+    table->soft_cap_backward(serial(), {x.view(), dy.view(), 5});
+    expect_close(x, want, 5e-7, "cpu");
+    for (int64_t r = 0; r < 5; ++r) {
+      for (int64_t c = 0; c < 1003; ++c) ASSERT_NEAR(reference_x[r][c], want[r][c], 1e-12);
+    }
+    x.expect_gaps_untouched();
+  }
+}
+
 TEST(CrossEntropyTest, ExtremeLogits) {
   for (const KernelTable* table : cpu_tables()) {
     for (int64_t columns : {40, 41}) {

@@ -109,6 +109,7 @@ void encode_blocks(DType type, const float* src, int64_t count, uint8_t* dst) {
 }  // namespace
 
 void from_f32(DType type, const float* src, int64_t count, void* dst) {
+  if (count == 0) return;  // then the pointers may be null
   auto* bytes = static_cast<uint8_t*>(dst);
   switch (type) {
     case DType::f32:

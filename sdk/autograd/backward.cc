@@ -51,7 +51,7 @@ class Derivation {
     const std::shared_ptr<const Op> op = program_.nodes[source].op;
 
     std::vector<ValueId> output_gradients;
-    bool active = false, root = false;
+    bool active = op->seeded(), root = false;
     for (ValueId id : outputs) {
       output_gradients.push_back(gradient(id));
       active |= gradient(id) != kNone;

@@ -10,5 +10,6 @@ void Op::backward_weight(const Node&, Replay&) const {
 }
 bool Op::passes_gradient(size_t) const { return false; }
 int32_t Op::gradient_output(size_t) const { return kNone; }
+bool Op::seeded() const { return false; }
 
 }  // namespace inlaid::autograd

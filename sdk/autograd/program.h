@@ -53,7 +53,14 @@ enum class Input : int8_t {
 };
 constexpr int kInputs = 8;
 
-enum class Kind : int8_t { input, constant, parameter, activation, cache };
+enum class Kind : int8_t {
+  input,
+  constant,
+  parameter,
+  activation,
+  cache,
+  host,  // memory that a caller lends for one pass: an output handed out, a gradient handed in; may be absent
+};
 
 struct Value {
   Kind kind = Kind::activation;
@@ -61,7 +68,7 @@ struct Value {
   Shape shape;
   Extent extent = Extent::fixed;
   bool requires_grad = false;
-  int32_t slot = 0;        // Input, or index of the constant, parameter or cache
+  int32_t slot = 0;        // Input, or index of the constant, parameter, cache or host value
   ValueId storage = kNone; // shares the memory of this value; kNone = its own
 };
 
@@ -132,6 +139,9 @@ class Op {
   virtual bool passes_gradient(size_t input) const;
   // Output that already holds the gradient of this input after forward (a loss does), or kNone.
   virtual int32_t gradient_output(size_t input) const;
+  // True for a last op that is told the gradients of what it computed from outside, when the backward pass begins (values of
+  // Kind::host): its halves run although no other op gives its outputs a gradient.
+  virtual bool seeded() const;
 };
 
 }  // namespace inlaid::autograd

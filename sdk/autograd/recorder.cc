@@ -83,6 +83,13 @@ ValueId Recorder::cache(int32_t slot, int64_t rows, int64_t columns) {
   return add_value(std::move(value));
 }
 
+ValueId Recorder::host(int32_t slot, Extent extent, int64_t columns) {
+  const ValueId id = activation(extent, columns);
+  program_.values.back().kind = Kind::host;
+  program_.values.back().slot = slot;
+  return id;
+}
+
 ValueId Recorder::activation(Extent extent, int64_t columns) {
   Value value;
   value.dtype = program_.compute;

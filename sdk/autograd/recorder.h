@@ -36,6 +36,8 @@ class Recorder {
   ValueId parameter(const ParameterUse& use);
   // Key/value cache number `slot`, [rows, columns].
   ValueId cache(int32_t slot, int64_t rows, int64_t columns);
+  // Memory number `slot` that the caller lends, [capacity of extent, columns] ([capacity] when columns == 0).
+  ValueId host(int32_t slot, Extent extent, int64_t columns);
 
   const Value& value(ValueId id) const { return program_.values[static_cast<size_t>(id)]; }
 

@@ -55,12 +55,15 @@ TensorView Replay::view(ValueId id) const {
     case Kind::constant: view.data = const_cast<double*>(program_.constants[slot].data()); break;
     case Kind::parameter: view.data = const_cast<void*>(binding_->parameters[slot]); break;
     case Kind::cache: view.data = binding_->caches[slot]; break;
+    case Kind::host: view.data = slot < binding_->host.size() ? binding_->host[slot] : nullptr; break;
     case Kind::activation:
       view.data = binding_->activations + program_.offset[static_cast<size_t>(program_.root(id))];
       break;
   }
   return view;
 }
+
+bool Replay::present(ValueId id) const { return binding_ == nullptr || view(id).data != nullptr; }
 
 TensorView Replay::parameter_gradient(ValueId parameter) const {
   TensorView gradient = view(parameter);

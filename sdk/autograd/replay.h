@@ -19,6 +19,7 @@ struct Binding {
   std::vector<const void*> parameters;           // per Program::parameters, in the use's dtype
   std::vector<void*> gradients;                  // per Program::parameters, null for frozen ones; compute type
   std::vector<void*> caches;                     // per cache slot
+  std::vector<void*> host;                       // per host slot; null or past the end: absent
 };
 
 class Replay {
@@ -40,6 +41,8 @@ class Replay {
   TensorView view(ValueId id) const;
   // View of kNone: absent.
   TensorView optional(ValueId id) const { return id == kNone ? TensorView{} : view(id); }
+  // Whether a value of Kind::host is there; while planning, all are.
+  bool present(ValueId id) const;
   // Gradient accumulator of a trainable parameter.
   TensorView parameter_gradient(ValueId parameter) const;
   bool trainable(ValueId id) const;

@@ -1,6 +1,11 @@
 #include "sdk/base/error.h"
 
+#include "sdk/base/utf8.h"
+
 namespace inlaid {
+
+Error::Error(Code code, std::string message, std::string details)
+    : code_(code), message_(one_line(std::move(message), kMaxMessageBytes)), details_(std::move(details)) {}
 
 const char* code_name(Code code) {
   switch (code) {

@@ -3,6 +3,7 @@
 #ifndef INLAID_SDK_BASE_ERROR_H_
 #define INLAID_SDK_BASE_ERROR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <sstream>
@@ -38,10 +39,14 @@ const char* code_name(Code code);
 
 // A failed operation: a code, a message of one line that names the file, row, key or tensor and says what would be
 // right, and optional machine-readable details (a JSON object as text, "{}" when there is nothing to add).
+//
+// Messages quote names and values that come from outside. So the constructor makes every message UTF-8 of one line and of
+// at most kMaxMessageBytes (utf8.h, one_line), whatever the parts were: hosts may log and show it as it is.
 class Error : public std::exception {
  public:
-  Error(Code code, std::string message, std::string details = "{}")
-      : code_(code), message_(std::move(message)), details_(std::move(details)) {}
+  static constexpr size_t kMaxMessageBytes = 4096;
+
+  Error(Code code, std::string message, std::string details = "{}");
 
   Code code() const { return code_; }
   const std::string& message() const { return message_; }

@@ -85,6 +85,9 @@ constexpr Key kTable[] = {
      .help = "list: skip the row and name it in the report."},
     {.path = "data.cache_dir", .type = Type::kPath,
      .help = "Folder of the token cache. Default: cache in output_dir; \"\" = no cache."},
+    {.path = "data.resident_bytes", .type = Type::kInteger, .preset = "1073741824", .min = 0,
+     .help = "Token ids and targets that are held in memory; a larger data set is read from the token cache file, sample by "
+             "sample. 0 = all in memory."},
 
     {.path = "train.seed", .type = Type::kInteger, .preset = "42", .min = 0,
      .help = "Seed of everything random."},

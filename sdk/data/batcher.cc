@@ -31,7 +31,7 @@ void append(const Sample& sample, int64_t pass, MicroBatch* out) {
 int64_t longest_rows(const Dataset& dataset, int64_t count) {
   std::vector<int64_t> lengths(static_cast<size_t>(dataset.size()));
   for (int64_t i = 0; i < dataset.size(); ++i) {
-    lengths[static_cast<size_t>(i)] = static_cast<int64_t>(dataset.sample(i).tokens.size());
+    lengths[static_cast<size_t>(i)] = dataset.length(i);
   }
   const auto end = lengths.begin() + std::min(count, dataset.size());
   if (end != lengths.end()) std::nth_element(lengths.begin(), end, lengths.end(), std::greater<>());
@@ -105,13 +105,12 @@ MicroBatch Batcher::next(const Cursor& cursor) const {
   int64_t index = cursor.index;
   do {
     const Order::Draw drawn = draw(cursor.epoch, index);
-    const Sample sample = dataset_->sample(drawn.sample);
     const int64_t documents = index - cursor.index;
     const bool fits = options_.micro_batch_size > 0
                           ? documents < options_.micro_batch_size
-                          : out.rows() + static_cast<int64_t>(sample.tokens.size()) <= row_capacity_;
+                          : out.rows() + dataset_->length(drawn.sample) <= row_capacity_;
     if (!fits) break;
-    append(sample, drawn.pass, &out);
+    append(dataset_->sample(drawn.sample), drawn.pass, &out);
     ++index;
   } while (index < order_.size());
   out.ends_epoch = index == order_.size();

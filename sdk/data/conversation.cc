@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sdk/base/error.h"
-#include "sdk/data/utf8.h"
+#include "sdk/base/utf8.h"
 
 namespace inlaid::data {
 namespace {

@@ -15,7 +15,7 @@
 #include "sdk/data/row_reader.h"
 #include "sdk/data/sample_store.h"
 #include "sdk/data/token_cache.h"
-#include "sdk/data/utf8.h"
+#include "sdk/base/utf8.h"
 
 namespace inlaid::data {
 namespace {
@@ -79,11 +79,47 @@ void check_options(const DatasetOptions& options) {
   }
 }
 
+// The token cache that is written beside the building of a data set. As long as the samples are in memory the run does not need
+// it, so a failure is only noted; afterwards it is where the samples are.
+class CacheFile {
+ public:
+  CacheFile() = default;  // none
+  CacheFile(FileSystem& fs, const std::string& path, const std::string& key) {
+    attempt(/*needed=*/false, [&] { writer_ = std::make_unique<TokenCacheWriter>(fs, path, key); });
+  }
+
+  void append(int64_t row, std::span<const int32_t> tokens, std::span<const int32_t> targets, bool resident) {
+    if (!resident && failure_) throw *failure_;
+    if (writer_) attempt(!resident, [&] { writer_->append(row, tokens, targets); });
+  }
+  void finish(const CachedSamples& cached, bool resident) {
+    if (writer_) attempt(!resident, [&] { writer_->finish(cached); });
+    writer_.reset();
+  }
+  // Why there is no file; "" if there is one, or was none to be.
+  std::string failure() const { return failure_ ? failure_->message() : ""; }
+
+ private:
+  template <typename F>
+  void attempt(bool needed, const F& step) {
+    try {
+      step();
+    } catch (const Error& e) {
+      writer_.reset();
+      if (needed) throw;
+      failure_ = e;
+    }
+  }
+
+  std::unique_ptr<TokenCacheWriter> writer_;
+  std::optional<Error> failure_;
+};
+
 class Builder {
  public:
   Builder(const DatasetOptions& options, FileSystem& fs, ThreadPool& pool, const RowEncoder& encoder,
-          SampleStore* store)
-      : options_(options), fs_(fs), pool_(pool), encoder_(encoder), store_(store) {}
+          SampleStore* store, CacheFile* cache)
+      : options_(options), fs_(fs), pool_(pool), encoder_(encoder), store_(store), cache_(cache) {}
 
   void add(const InputFile& input, int64_t* left);
   CachedSamples finish();
@@ -103,6 +139,7 @@ class Builder {
   ThreadPool& pool_;
   const RowEncoder& encoder_;
   SampleStore* store_;
+  CacheFile* cache_;
   Report report_;
   Format format_ = Format::kUnknown;       // of the file that is being read
   std::map<std::string, int64_t> unused_;  // likewise
@@ -187,6 +224,7 @@ void Builder::take(const Work& work) {
     return;
   }
   store_->append(row, e.tokens, e.targets);
+  cache_->append(row, e.tokens, e.targets, store_->resident());
   const int64_t header[2] = {row, static_cast<int64_t>(e.tokens.size())};
   identity_.update(std::as_bytes(std::span(header)));
   identity_.update(std::as_bytes(std::span(e.tokens)));
@@ -263,6 +301,11 @@ void Builder::warn() {
 
 CachedSamples Builder::finish() {
   if (report_.used == 0) {
+    if (report_.held_out > 0 && report_.refused.empty() && report_.dropped.empty()) {
+      fail(Code::kInvalidArgument, "data.eval_fraction ", options_.eval_fraction, " holds out ",
+           options_.held_out ? "none" : "all", " of the ", report_.rows, " rows of '", report_.files[0].file,
+           "'; change it, or name held-out files in data.eval");
+    }
     const std::string first = report_.refused.empty() ? ""
                                                       : "; the first: " + report_.refused[0].file + ": row " +
                                                             std::to_string(report_.refused[0].row) + ": " +
@@ -291,7 +334,7 @@ std::vector<Part> find_parts(const DatasetOptions& options, const std::vector<In
   for (size_t i = 0; i < rows.size(); ++i) {
     row += rows[i];
     const int64_t begin = sample;
-    while (sample < store.size() && store.at(sample).row < row) ++sample;
+    while (sample < store.size() && store.row(sample) < row) ++sample;
     if (sample > begin) parts.push_back({begin, sample, options.sources[i].weight});
   }
   return parts;
@@ -331,6 +374,14 @@ const std::string& Dataset::cache_state() const {
   return state_->cache_state;
 }
 
+bool Dataset::resident() const {
+  return state_->store->resident();
+}
+
+int64_t Dataset::length(int64_t index) const {
+  return state_->store->length(index);
+}
+
 Sample Dataset::sample(int64_t index) const {
   if (index < 0 || index >= size()) fail(Code::kOutOfRange, "sample ", index, " of a data set of ", size());
   return state_->store->at(index);
@@ -354,8 +405,8 @@ std::shared_ptr<const Dataset> Dataset::open(const DatasetOptions& options, File
     state.cache_state = "built";
     try {
       if (fs.exists(path)) {
-        state.store = std::make_unique<SampleStore>(account);
-        state.cached = read_token_cache(fs, path, key, state.store.get());
+        state.store = std::make_unique<SampleStore>(account, options.resident_bytes);
+        state.cached = read_token_cache(fs, path, key, tokenizer->vocab_size(), state.store.get());
         state.parts = find_parts(options, files, state.cached.report, *state.store);
         state.cache_state = "hit";
         return dataset;
@@ -365,8 +416,10 @@ std::shared_ptr<const Dataset> Dataset::open(const DatasetOptions& options, File
       state.cache_state = "rebuilt: " + e.message();
     }
   }
-  state.store = std::make_unique<SampleStore>(account);
-  Builder builder(options, fs, pool, encoder, state.store.get());
+  const bool caching = !path.empty();
+  state.store = std::make_unique<SampleStore>(account, caching || options.count_only ? options.resident_bytes : 0);
+  CacheFile cache = caching ? CacheFile(fs, path, key) : CacheFile();
+  Builder builder(options, fs, pool, encoder, state.store.get(), &cache);
   int64_t left = 0;
   const Source* source = nullptr;
   for (const InputFile& file : files) {
@@ -382,13 +435,9 @@ std::shared_ptr<const Dataset> Dataset::open(const DatasetOptions& options, File
     }
   }
   state.parts = find_parts(options, files, state.cached.report, *state.store);
-  if (!path.empty()) {
-    try {
-      write_token_cache(fs, path, key, *state.store, state.cached);
-    } catch (const Error& e) {
-      state.cache_state = "not written: " + e.message();  // the run does not need it
-    }
-  }
+  cache.finish(state.cached, state.store->resident());
+  if (!cache.failure().empty()) state.cache_state = "not written: " + cache.failure();
+  if (caching && !state.store->resident()) state.store->attach(fs.open(path));
   return dataset;
 }
 

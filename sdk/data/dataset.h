@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +46,10 @@ struct DatasetOptions {
   // of the first one.
   Json template_variables = Json::object();
   std::string cache_folder;  // "" = no token cache
+  // Samples of more bytes than this are kept in the token cache file instead of memory; without a cache they stay in memory.
+  uint64_t resident_bytes = uint64_t{1} << 30;
+  // Only the lengths of the samples are wanted, as a plan does: beyond resident_bytes they are not kept anywhere.
+  bool count_only = false;
 };
 
 // What became of every row: rows = used + refused + dropped + held_out. Nothing is left out silently.
@@ -88,8 +91,8 @@ struct Sample {
   // Identity of the sample: the running number of its row over all files in order, bad and held-out rows
   // counted too. So it is stable under shuffling, packing and splitting, and does not depend on which other
   // rows are usable.
-  int64_t row;
-  std::span<const int32_t> tokens, targets;
+  int64_t row = 0;
+  std::vector<int32_t> tokens, targets;
 };
 
 // Immutable after open; every const member may be called from any thread.
@@ -104,7 +107,10 @@ class Dataset {
   ~Dataset();
 
   int64_t size() const;
+  // kDataLoss if it lies in the token cache file, and that was changed since.
   Sample sample(int64_t index) const;
+  int64_t length(int64_t index) const;  // tokens of a sample, without reading it
+  bool resident() const;                // the samples lie in memory, not in the token cache file
   int64_t longest() const;   // tokens of the longest sample
   int64_t shortest() const;  // tokens of the shortest sample
   // The samples of each source that has any, in order.

@@ -6,7 +6,7 @@
 
 #include "sdk/base/error.h"
 #include "sdk/data/loss_mask.h"
-#include "sdk/data/utf8.h"
+#include "sdk/base/utf8.h"
 
 namespace inlaid::data {
 namespace {

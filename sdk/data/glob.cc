@@ -3,7 +3,7 @@
 #include <algorithm>  // for sort
 
 #include "sdk/base/error.h"
-#include "sdk/data/utf8.h"
+#include "sdk/base/utf8.h"
 
 namespace inlaid::data {
 namespace {

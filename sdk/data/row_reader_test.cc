@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "sdk/data/testing/support.h"
-#include "sdk/data/utf8.h"
 
 namespace inlaid::data {
 namespace {
@@ -88,26 +87,6 @@ TEST(RowReader, ReadsRowsOfAnyLength) {
   EXPECT_EQ(rows("a.txt", "abc\ndef\n\nb\n", 6), (Rows{"1!longer than 6 bytes", "4=b"}));
   EXPECT_EQ(rows("a.json", "[\"" + huge + "\",2]", 300000), (Rows{"1!longer than 300000 bytes", "2=2"}));
   EXPECT_EQ(rows("a.json", "[123,1234]", 3), (Rows{"1=123", "2!longer than 3 bytes"}));
-}
-
-TEST(Utf8, FindsTheFirstInvalidByte) {
-  constexpr size_t kNone = std::string_view::npos;
-  EXPECT_EQ(first_invalid_utf8("a\u00e9\u6771\U0001F418"), kNone);
-  EXPECT_EQ(first_invalid_utf8(""), kNone);
-  EXPECT_EQ(first_invalid_utf8("ab\xFF"), 2u);
-  EXPECT_EQ(first_invalid_utf8("a\x80"), 1u);
-  EXPECT_EQ(first_invalid_utf8("\xC0\xAF"), 0u);          // overlong
-  EXPECT_EQ(first_invalid_utf8("\xE0\x9F\xBF"), 0u);      // overlong
-  EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0u);      // surrogate
-  EXPECT_EQ(first_invalid_utf8("\xF0\x8F\xBF\xBF"), 0u);  // overlong
-  EXPECT_EQ(first_invalid_utf8("\xF4\x90\x80\x80"), 0u);  // over U+10FFFF
-  EXPECT_EQ(first_invalid_utf8("x\xE6\x9D"), 1u);         // cut off
-}
-
-TEST(Utf8, CutsExcerptsAtCharacters) {
-  EXPECT_EQ(excerpt("abc", 3), "abc");
-  EXPECT_EQ(excerpt("abcd", 3), "abc...");
-  EXPECT_EQ(excerpt("ab\u6771", 3), "ab...");
 }
 
 }  // namespace

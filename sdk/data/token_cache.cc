@@ -1,7 +1,6 @@
 #include "sdk/data/token_cache.h"
 
 #include <algorithm>  // for min
-#include <bit>        // for endian
 #include <cstring>    // for memcpy
 #include <memory>
 #include <span>
@@ -10,97 +9,90 @@
 
 #include "sdk/base/error.h"
 #include "sdk/base/hash.h"
+#include "sdk/data/token_record.h"
 
 namespace inlaid::data {
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "the cache file holds values as they lie in memory");
 
 constexpr std::string_view kMagic = "INLAIDTC";
 constexpr size_t kDigits = 64;
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
-// Sequential reading with a checksum; every length is checked against the bytes that are left.
+[[noreturn]] void damaged(const ReadableFile& file, const char* how) {
+  fail(Code::kDataLoss, "token cache ", file.path(), ": ", how);
+}
+
+// A part of the file from its begin to its end, through one buffer.
 class Input {
  public:
-  explicit Input(std::unique_ptr<ReadableFile> file) : file_(std::move(file)), left_(file_->size()) {}
+  Input(const ReadableFile& file, uint64_t begin, uint64_t end) : file_(file), offset_(begin), left_(end - begin) {}
 
-  uint64_t left() const { return left_; }
-  uint32_t crc() const { return crc_; }
+  uint64_t left() const { return left_ + (filled_ - at_); }
 
-  void read(void* out, uint64_t bytes) {
-    if (bytes > left_) fail(Code::kDataLoss, "token cache ", file_->path(), ": cut off");
-    const std::span<std::byte> target(static_cast<std::byte*>(out), bytes);
-    for (uint64_t done = 0; done < bytes;) {
+  void read(std::span<std::byte> out) {
+    if (out.size() > left()) damaged(file_, "cut off");
+    for (size_t done = 0; done < out.size();) {
       if (at_ == filled_) refill();
-      const size_t part = static_cast<size_t>(std::min<uint64_t>(bytes - done, filled_ - at_));
-      std::memcpy(target.data() + done, buffer_.data() + at_, part);
+      const size_t part = std::min(out.size() - done, filled_ - at_);
+      std::memcpy(out.data() + done, buffer_.data() + at_, part);
       at_ += part;
       done += part;
     }
-    left_ -= bytes;
-    crc_ = crc32c(crc_, target);
-  }
-
-  template <typename T>
-  T value() {
-    T out;
-    read(&out, sizeof(T));
-    return out;
-  }
-
-  std::string text(uint64_t bytes) {
-    if (bytes > left_) fail(Code::kDataLoss, "token cache ", file_->path(), ": cut off");
-    std::string out(bytes, '\0');
-    read(out.data(), bytes);
-    return out;
   }
 
  private:
   void refill() {
-    filled_ = static_cast<size_t>(std::min<uint64_t>(kBufferBytes, file_->size() - offset_));
-    if (filled_ == 0) fail(Code::kDataLoss, "token cache ", file_->path(), ": cut off");
+    filled_ = static_cast<size_t>(std::min<uint64_t>(kBufferBytes, left_));
     buffer_.resize(filled_);
-    file_->read_at(offset_, std::span(buffer_));
+    file_.read_at(offset_, std::span(buffer_));
     offset_ += filled_;
+    left_ -= filled_;
     at_ = 0;
   }
 
-  std::unique_ptr<ReadableFile> file_;
+  const ReadableFile& file_;
   std::vector<std::byte> buffer_;
   size_t at_ = 0, filled_ = 0;
-  uint64_t offset_ = 0, left_;
-  uint32_t crc_ = 0;
+  uint64_t offset_, left_;  // of what is not in the buffer
 };
 
-// Sequential writing with a checksum.
-class Output {
- public:
-  explicit Output(WritableFile* file) : file_(file) { buffer_.reserve(kBufferBytes); }
-
-  void write(const void* data, size_t bytes) {
-    const std::span<const std::byte> source(static_cast<const std::byte*>(data), bytes);
-    crc_ = crc32c(crc_, source);
-    buffer_.insert(buffer_.end(), source.begin(), source.end());
-    if (buffer_.size() >= kBufferBytes) flush();
-  }
-  void text(std::string_view s) { write(s.data(), s.size()); }
-  template <typename T>
-  void value(T v) {
-    write(&v, sizeof(T));
-  }
-  void flush() {
-    file_->write(buffer_);
-    buffer_.clear();
-  }
-  uint32_t crc() const { return crc_; }
-
- private:
-  WritableFile* file_;
-  std::vector<std::byte> buffer_;
-  uint32_t crc_ = 0;
+struct Trailer {
+  std::string report;
+  std::string identity;
+  uint64_t samples = 0, offset = 0;
 };
+
+constexpr uint64_t kTrailerEndBytes = kDigits + 2 * sizeof(uint64_t) + sizeof(uint32_t);
+
+std::string trailer_bytes(const Trailer& trailer) {
+  std::string bytes;
+  const auto put = [&bytes](const auto& value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  put(uint64_t{trailer.report.size()});
+  bytes += trailer.report;
+  bytes += trailer.identity;
+  put(trailer.samples);
+  put(trailer.offset);
+  put(crc32c(0, std::as_bytes(std::span(bytes))));
+  return bytes;
+}
+
+Trailer read_trailer(const ReadableFile& file) {
+  const uint64_t size = file.size();
+  if (size < kTokenCacheHeadBytes + sizeof(uint64_t) + kTrailerEndBytes) damaged(file, "cut off");
+  Trailer trailer;
+  file.read_at(size - sizeof(uint32_t) - sizeof(uint64_t), std::as_writable_bytes(std::span(&trailer.offset, 1)));
+  if (trailer.offset < kTokenCacheHeadBytes || trailer.offset > size - kTrailerEndBytes - sizeof(uint64_t)) damaged(file, "cut off");
+  std::string bytes(size - trailer.offset, '\0');
+  file.read_at(trailer.offset, std::as_writable_bytes(std::span(bytes)));
+  uint64_t length;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  if (length != bytes.size() - sizeof length - kTrailerEndBytes) damaged(file, "cut off");
+  trailer.report = bytes.substr(sizeof length, length);
+  trailer.identity = bytes.substr(sizeof length + length, kDigits);
+  std::memcpy(&trailer.samples, bytes.data() + sizeof length + length + kDigits, sizeof trailer.samples);
+  if (trailer_bytes(trailer) != bytes) damaged(file, "checksum differs");
+  return trailer;
+}
 
 // What a template writes depends on the special tokens that it was given, and perhaps on the date, which a
 // small render shows.
@@ -112,6 +104,17 @@ std::string probe(const text::ChatTemplate& chat_template, const Json& variables
   } catch (const Error& e) {
     return e.message();
   }
+}
+
+// Rows add up, and the samples are some of them: whoever adds them again does not overflow.
+bool is_consistent(const Report& report, int64_t last_row, int64_t samples) {
+  constexpr int64_t kMostRows = int64_t{1} << 48;
+  int64_t rows = 0;
+  for (const Report::File& file : report.files) {
+    if (file.rows < 0 || file.rows > kMostRows || rows > kMostRows) return false;
+    rows += file.rows;
+  }
+  return rows == report.rows && last_row < rows && report.used == samples;
 }
 
 }  // namespace
@@ -148,55 +151,87 @@ std::string token_cache_path(const DatasetOptions& options, const std::string& k
   return join_path(options.cache_folder, "tokens-" + key + ".cache");
 }
 
-CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key,
+CachedSamples read_token_cache(FileSystem& fs, const std::string& path, const std::string& key, int32_t vocabulary,
                                SampleStore* store) {
-  Input in(fs.open(path));
-  if (in.text(kMagic.size()) != kMagic) fail(Code::kDataLoss, "token cache ", path, ": not a token cache");
-  if (in.text(kDigits) != key) fail(Code::kDataLoss, "token cache ", path, ": belongs to other data");
-  CachedSamples out;
-  const std::string report = in.text(in.value<uint64_t>());
-  out.identity = in.text(kDigits);
-  std::vector<int32_t> tokens, targets;
-  for (uint64_t left = in.value<uint64_t>(); left > 0; --left) {
-    const int64_t row = in.value<int64_t>();
-    const uint64_t length = in.value<uint64_t>();
-    if (length == 0 || length > in.left() / (2 * sizeof(int32_t)))
-      fail(Code::kDataLoss, "token cache ", path, ": cut off");
-    tokens.resize(length);
-    targets.resize(length);
-    in.read(tokens.data(), length * sizeof(int32_t));
-    in.read(targets.data(), length * sizeof(int32_t));
-    store->append(row, tokens, targets);
+  std::unique_ptr<ReadableFile> file = fs.open(path);
+  std::string head(kTokenCacheHeadBytes, '\0');
+  if (file->size() < head.size()) damaged(*file, "cut off");
+  file->read_at(0, std::as_writable_bytes(std::span(head)));
+  if (!head.starts_with(kMagic)) damaged(*file, "not a token cache");
+  if (head.substr(kMagic.size()) != key) damaged(*file, "belongs to other data");
+  const Trailer trailer = read_trailer(*file);
+  Input in(*file, kTokenCacheHeadBytes, trailer.offset);
+  std::vector<std::byte> record;
+  Sample sample;
+  int64_t last_row = -1;
+  const auto is_id = [&](int32_t id) { return id >= 0 && id < vocabulary; };
+  const auto is_target = [&](int32_t id) { return id == kIgnore || is_id(id); };
+  for (uint64_t i = 0; i < trailer.samples; ++i) {
+    record.resize(kRecordHeadBytes);
+    in.read(record);
+    uint64_t length;
+    std::memcpy(&length, record.data() + sizeof sample.row, sizeof length);
+    if (length == 0 || length > in.left() / (2 * sizeof(int32_t))) damaged(*file, "cut off");
+    record.resize(record_bytes(length));
+    in.read(std::span(record).subspan(kRecordHeadBytes));
+    if (!take_record(record, &sample)) damaged(*file, "checksum differs");
+    if (!std::all_of(sample.tokens.begin(), sample.tokens.end(), is_id) ||
+        !std::all_of(sample.targets.begin(), sample.targets.end(), is_target)) {
+      damaged(*file, "a sample holds what is no token of the vocabulary");
+    }
+    if (sample.row <= last_row) damaged(*file, "samples are out of order");
+    last_row = sample.row;
+    store->append(sample.row, sample.tokens, sample.targets);
   }
-  const uint32_t expected = in.crc();
-  if (in.value<uint32_t>() != expected || in.left() != 0)
-    fail(Code::kDataLoss, "token cache ", path, ": checksum differs");
-  out.report = Report::from_json(parse_json(report, path));
-  return out;
+  if (in.left() != 0) damaged(*file, "holds more samples than it says");
+  CachedSamples cached{Report::from_json(parse_json(trailer.report, path)), trailer.identity};
+  if (!is_consistent(cached.report, last_row, store->size())) damaged(*file, "its report belongs to other samples");
+  if (!store->resident()) store->attach(std::move(file));
+  return cached;
 }
 
-void write_token_cache(FileSystem& fs, const std::string& path, const std::string& key,
-                       const SampleStore& store, const CachedSamples& cached) {
-  fs.make_folders(parent_path(path));
-  replace_file(fs, path, [&](WritableFile& file) {
-    Output out(&file);
-    const std::string report = to_text(cached.report.to_json());
-    out.text(kMagic);
-    out.text(key);
-    out.value<uint64_t>(report.size());
-    out.text(report);
-    out.text(cached.identity);
-    out.value<uint64_t>(static_cast<uint64_t>(store.size()));
-    for (int64_t i = 0; i < store.size(); ++i) {
-      const Sample sample = store.at(i);
-      out.value<int64_t>(sample.row);
-      out.value<uint64_t>(sample.tokens.size());
-      out.write(sample.tokens.data(), sample.tokens.size_bytes());
-      out.write(sample.targets.data(), sample.targets.size_bytes());
-    }
-    out.value<uint32_t>(out.crc());
-    out.flush();
-  });
+TokenCacheWriter::TokenCacheWriter(FileSystem& fs, const std::string& path, const std::string& key)
+    : fs_(fs), path_(path), temporary_(path + ".tmp") {
+  fs_.make_folders(parent_path(path));
+  file_ = fs_.create(temporary_);
+  const std::string head = std::string(kMagic) + key;
+  INLAID_CHECK(head.size() == kTokenCacheHeadBytes);
+  put(head);
+}
+
+TokenCacheWriter::~TokenCacheWriter() {
+  if (finished_) return;
+  try {
+    file_.reset();
+    fs_.remove_all(temporary_);
+  } catch (const Error&) {
+    // What made the writer give up says more; the next one truncates what is left.
+  }
+}
+
+void TokenCacheWriter::append(int64_t row, std::span<const int32_t> tokens, std::span<const int32_t> targets) {
+  put_record(row, tokens, targets, &buffer_);
+  ++samples_;
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void TokenCacheWriter::flush() {
+  file_->write(buffer_);
+  flushed_ += buffer_.size();
+  buffer_.clear();
+}
+
+void TokenCacheWriter::put(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+}
+
+void TokenCacheWriter::finish(const CachedSamples& cached) {
+  put(trailer_bytes({to_text(cached.report.to_json()), cached.identity, samples_, flushed_ + buffer_.size()}));
+  flush();
+  file_->close();
+  fs_.rename(temporary_, path_);
+  finished_ = true;
 }
 
 }  // namespace inlaid::data

@@ -166,12 +166,109 @@ TEST(TokenCache, AFailingDiskCostsOnlyTheCache) {
       w.fs.sync_everything();
       inlaid::testing::FaultFileSystem disk(w.fs);
       disk.cut_power_at(n);
-      open_on(&w, disk);
+      error_of([&] { open_on(&w, disk); });  // nothing can be read either, once power is off
       w.fs.crash(crash);
       const auto again = w.open();
       EXPECT_EQ(contents(*again), expected) << inlaid::testing::describe(crash) << ", operation " << n;
       EXPECT_EQ(w.open()->cache_state(), "hit");
     }
+  }
+}
+
+// Many samples; the store's first segment is 64 KiB, about 140 of them.
+void fill_much(World* w) {
+  std::string rows;
+  for (int i = 0; i < 600; ++i) rows += to_text({{"text", std::string(static_cast<size_t>(20 + i % 71), 'a')}}) + "\n";
+  w->file("a.jsonl", rows);
+  w->source("a.jsonl");
+  w->options.cache_folder = "cache";
+}
+
+// A data set that is too large for memory is the same one, read from the file; it takes what it may, then the index alone.
+TEST(TokenCache, BeyondMemorySamplesComeFromTheFile) {
+  World w;
+  fill_much(&w);
+  const auto plain = w.open();
+  ASSERT_TRUE(plain->resident());
+  const uint64_t in_memory = w.account->usage().current_total;
+  for (const char* state : {"built", "hit"}) {
+    World large;
+    fill_much(&large);
+    large.options.resident_bytes = 100 << 10;
+    auto dataset = large.open();
+    if (std::string_view(state) == "hit") {
+      dataset.reset();
+      large.account = MemoryAccount::root("hit", 0, default_allocator());
+      dataset = large.open();
+    }
+    EXPECT_EQ(dataset->cache_state(), state);
+    EXPECT_FALSE(dataset->resident());
+    EXPECT_EQ(contents(*dataset), contents(*plain));
+    EXPECT_EQ(dataset->identity(), plain->identity());
+    EXPECT_EQ(dataset->longest(), plain->longest());
+    const MemoryAccount::Usage usage = large.account->usage();
+    EXPECT_LT(usage.current_total, 50u << 10);  // one block of the index
+    EXPECT_GT(usage.peak_total, 64u << 10);     // the first segment was there
+    EXPECT_LE(usage.peak_total, (100u + 50u) << 10);
+    EXPECT_LT(usage.current_total, in_memory);
+    Batcher resident(plain, {}), streamed(dataset, {});
+    for (Cursor at; at.epoch < 2;) {
+      const MicroBatch batch = streamed.next(at);
+      EXPECT_EQ(batch.tokens, resident.next(at).tokens);
+      EXPECT_EQ(batch.row_keys, resident.next(at).row_keys);
+      at = batch.next;
+    }
+  }
+}
+
+TEST(TokenCache, CountsWithoutKeeping) {
+  World w;
+  fill_much(&w);
+  const auto plain = w.open();
+  w.options.cache_folder = "";
+  w.options.resident_bytes = 100 << 10;
+  EXPECT_TRUE(w.open()->resident()) << "where else should they be";
+  w.options.count_only = true;
+  const auto counted = w.open();
+  EXPECT_EQ(counted->identity(), plain->identity());
+  for (int64_t i = 0; i < plain->size(); ++i) {
+    ASSERT_EQ(counted->length(i), static_cast<int64_t>(plain->sample(i).tokens.size()));
+  }
+  EXPECT_EQ(error_of([&] { counted->sample(0); }).code(), Code::kFailedPrecondition);
+}
+
+// The file is read while training goes on: what was changed in it is named, never trained.
+TEST(TokenCache, AFileThatChangesLater) {
+  World w;
+  fill_much(&w);
+  w.options.resident_bytes = 1;
+  const auto dataset = w.open();
+  const std::string path = cache_file(&w);
+  w.fs.flip_bit(path, w.fs.open(path)->size() / 2, 3);
+  int64_t damaged = 0;
+  for (int64_t i = 0; i < dataset->size(); ++i) {
+    const Error error = error_of([&] { dataset->sample(i); });
+    if (error.code() == Code::kOk) continue;
+    ++damaged;
+    EXPECT_EQ(error.code(), Code::kDataLoss);
+    EXPECT_EQ(error.message().find("token cache " + path + ": the sample of row " + std::to_string(i)), 0u) << error.message();
+  }
+  EXPECT_EQ(damaged, 1);
+}
+
+// Samples that left memory need the file: then a full disk is an error.
+TEST(TokenCache, BeyondMemoryTheDiskIsNeeded) {
+  for (int64_t n = 0; n < 5; ++n) {
+    World w;
+    fill_much(&w);
+    w.options.resident_bytes = 100 << 10;
+    inlaid::testing::FaultFileSystem disk(w.fs);
+    disk.fail_at(n, Code::kResourceExhausted);
+    const Error error = error_of(
+        [&] { Dataset::open(w.options, disk, w.pool, w.account, w.tokenizer, w.chat_template); });
+    EXPECT_EQ(error.code(), Code::kResourceExhausted) << n;
+    EXPECT_EQ(w.account->usage().current_total, 0u);
+    EXPECT_TRUE(!w.fs.exists("cache") || w.fs.list("cache").empty());
   }
 }
 

@@ -1,6 +1,7 @@
 #include "sdk/formats/gguf_config.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -19,8 +20,9 @@ std::string arch_key(const GgufFile& file, std::string_view key) {
 
 // The shortest decimal that rounds to the f32 that `value` is.
 double as_written(double value) {
+  if (!(std::fabs(value) <= FLT_MAX)) return value;
   const float narrow = static_cast<float>(value);
-  if (static_cast<double>(narrow) != value || !std::isfinite(value)) return value;
+  if (static_cast<double>(narrow) != value) return value;
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, narrow).ptr;
   double out = value;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cfloat>
 #include <cstring>
+#include <limits>
 
 #include "sdk/base/error.h"
 
@@ -99,6 +101,13 @@ void read_elements(GgufCursor& cursor, GgufType type, uint64_t n, Put&& put) {
   }
 }
 
+// To f32; what is too large becomes infinite.
+float narrowed(double value) {
+  if (value > FLT_MAX) return std::numeric_limits<float>::infinity();
+  if (value < -FLT_MAX) return -std::numeric_limits<float>::infinity();
+  return static_cast<float>(value);
+}
+
 template <typename T>
 void append_element(std::string& out, GgufType type, const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -121,7 +130,7 @@ void append_element(std::string& out, GgufType type, const T& value) {
         append_number(out, static_cast<int32_t>(value));
         break;
       case GgufType::f32:
-        append_number(out, static_cast<float>(value));
+        append_number(out, narrowed(static_cast<double>(value)));
         break;
       case GgufType::u64:
         append_number(out, static_cast<uint64_t>(value));

@@ -162,25 +162,55 @@ void write_tensor(WritableFile& file, const Planned& tensor, int64_t head_size) 
   file.write(padding);
 }
 
+void write_file(FileSystem& fs, const std::string& path, const std::string& header, const std::vector<Planned>& planned,
+                int64_t head_size) {
+  const auto file = fs.create(path);
+  file->write(std::as_bytes(std::span(header)));
+  for (const Planned& tensor : planned) write_tensor(*file, tensor, head_size);
+  file->sync();
+  file->close();
+}
+
+// A copy whose first bytes are `header` instead.
+void copy_with_header(FileSystem& fs, const std::string& from, const std::string& to, const std::string& header) {
+  const auto source = fs.open(from);
+  const auto file = fs.create(to);
+  file->write(std::as_bytes(std::span(header)));
+  std::vector<std::byte> buffer(size_t{1} << 20);
+  for (uint64_t at = header.size(); at < source->size();) {
+    const auto part = std::span(buffer).first(std::min<uint64_t>(buffer.size(), source->size() - at));
+    source->read_at(at, part);
+    file->write(part);
+    at += part.size();
+  }
+  file->sync();
+  file->close();
+}
+
 }  // namespace
 
 void write_gguf(FileSystem& fs, const std::string& path, const ModelFiles& files,
-                const std::vector<ExportTensor>& tensors) {
+                const std::vector<ExportTensor>& tensors, const Certify& certify) {
   check_architecture(files.config);
   const LlamaGeometry geometry = parse_llama_geometry(files.config, "config.json");
   const std::vector<Planned> planned = plan(geometry, tensors);
   GgufEntries entries = general_entries(files, path, geometry.architecture, planned);
   for (auto& entry : gguf_architecture(geometry)) entries.push_back(std::move(entry));
   for (auto& entry : gguf_tokenizer_entries(files, geometry.vocabulary)) entries.push_back(std::move(entry));
+  if (certify) entries.emplace_back(kCertificateKey, gguf_string(std::string(kCertificateBytes, ' ')));
   const std::string header = header_bytes(entries, planned);
 
   StagedOutput output(fs, path, StagedOutput::Kind::kFile);
-  {
-    const auto file = fs.create(output.path());
-    file->write(std::as_bytes(std::span(header.data(), header.size())));
-    for (const Planned& tensor : planned) write_tensor(*file, tensor, geometry.head_size);
-    file->sync();
-    file->close();
+  if (!certify) {
+    write_file(fs, output.path(), header, planned, geometry.head_size);
+  } else {
+    const StagedOutput plain(fs, output.path() + "-uncertified", StagedOutput::Kind::kFile);  // never committed
+    write_file(fs, plain.path(), header, planned, geometry.head_size);
+    std::string certificate = certify(plain.path());
+    INLAID_CHECK(certificate.size() <= kCertificateBytes);
+    certificate.resize(kCertificateBytes, ' ');
+    entries.back().second = gguf_string(certificate);
+    copy_with_header(fs, plain.path(), output.path(), header_bytes(entries, planned));
   }
   output.commit();
 }

@@ -114,7 +114,7 @@ void write_safetensors(FileSystem& fs, const std::string& path, std::span<const 
 }
 
 void write_hugging_face(FileSystem& fs, const std::string& folder, const ModelFiles& files,
-                        const std::vector<ExportTensor>& parts, uint64_t shard_bytes) {
+                        const std::vector<ExportTensor>& parts, uint64_t shard_bytes, const Certify& certify) {
   check_names(parts);
   const std::vector<ExportTensor> tensors = join_fused(parts, files.config);
   const Json config = exported_config(files.config, tensors);
@@ -134,6 +134,7 @@ void write_hugging_face(FileSystem& fs, const std::string& folder, const ModelFi
   } else {
     write_shards(fs, output, tensors, ends);
   }
+  if (certify) output.write_text(kCertificateFile, certify(output.path()));
   output.commit();
 }
 

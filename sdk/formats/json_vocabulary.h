@@ -22,7 +22,7 @@ struct JsonVocabulary {
   std::vector<Kind> kinds;
   std::vector<double> scores;  // of Unigram; else 0
 };
-// kInvalidArgument naming `what` for ids that are given twice, are none, or are over 16,777,215.
+// kInvalidArgument naming `what` for ids that are given twice, are none, are over 16,777,215, or leave most ids without a token.
 JsonVocabulary json_vocabulary(const Json& tokenizer, std::string_view what);
 
 }  // namespace inlaid::formats

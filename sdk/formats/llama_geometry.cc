@@ -28,8 +28,8 @@ bool flag_or(const Json& config, const char* key, bool otherwise, std::string_vi
 
 double positive_at(const Json& object, const char* key, std::string_view what) {
   const double value = number_at(object, key, what);
-  if (!(value > 0) || !std::isfinite(value)) {
-    fail(Code::kInvalidArgument, what, ": key '", key, "' is ", value, ", it must be over 0");
+  if (!(value >= 1e-15 && value <= 1e15)) {  // as models/config_reader.h
+    fail(Code::kInvalidArgument, what, ": key '", key, "' is ", value, ", it must be positive, from 1e-15 to 1e15");
   }
   return value;
 }
@@ -106,7 +106,7 @@ Json with_rope_of_version_4(Json config) {
     scaling.erase(key);
   }
   const bool plain = !has(scaling, "rope_type") || scaling["rope_type"] == "default";
-  if (!plain && config.value("model_type", "") == "phi3") {
+  if (!plain && config.contains("model_type") && config["model_type"] == "phi3") {
     scaling["type"] = scaling["rope_type"];
     scaling.erase("rope_type");
     scaling.erase("original_max_position_embeddings");  // phi3 reads the one beside rope_scaling

@@ -47,7 +47,7 @@ PeftAdapter open_peft(FileSystem& fs, const std::string& folder) {
 }
 
 void write_peft(FileSystem& fs, const std::string& folder, const Json& config,
-                const std::vector<ExportTensor>& tensors) {
+                const std::vector<ExportTensor>& tensors, const Certify& certify) {
   check_config(config, "adapter_config.json");
   for (const ExportTensor& tensor : tensors) {
     if (!tensor.name.starts_with(kPrefix)) {
@@ -57,6 +57,7 @@ void write_peft(FileSystem& fs, const std::string& folder, const Json& config,
   StagedOutput output(fs, folder, StagedOutput::Kind::kFolder);
   output.write_text("adapter_config.json", pretty_text(config));
   write_safetensors(fs, join_path(output.path(), "adapter_model.safetensors"), tensors);
+  if (certify) output.write_text(kCertificateFile, certify(output.path()));
   output.commit();
 }
 

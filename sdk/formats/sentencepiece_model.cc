@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "inlaid/formats/v1/sentencepiece_model.pb.h"
 #include "sdk/base/error.h"
@@ -137,14 +138,15 @@ std::map<size_t, Addition> additions_of(const Json& config, const Json& added_to
       out[std::stoul(id)] = {token["content"].get<std::string>(), special};
     }
   }
-  const auto is_special = [&](const std::string& text) {
-    return std::any_of(config.begin(), config.end(), [&](const Json& value) { return value == text; });
-  };
+  std::set<std::string> specials;
+  for (const Json& value : config) {
+    if (value.is_string()) specials.insert(value.get<std::string>());
+  }
   for (const auto& [text, id] : added_tokens.items()) {
     if (!id.is_number_integer() || id < 0 || id > 99'999'999) {
       fail(Code::kDataLoss, path, ": the id of '", text, "' in added_tokens.json is no id");
     }
-    out.try_emplace(id.get<size_t>(), Addition{text, is_special(text)});
+    out.try_emplace(id.get<size_t>(), Addition{text, specials.contains(text)});
   }
   return out;
 }
@@ -174,20 +176,19 @@ void name_special_tokens(const v1::SentencePieceModel& file, Json& config) {
 // Adds tokens behind the pieces, and marks pieces that are named again as added.
 void add_tokens(TokenizerParts& parts, const std::map<size_t, Addition>& additions, size_t pieces,
                 const std::string& path) {
+  std::map<size_t, AddedToken> by_id;
+  for (AddedToken& token : parts.added) by_id.emplace(token.id, std::move(token));
   size_t next = pieces;
   for (const auto& [id, token] : additions) {
     if (id >= pieces && id != next++) {
       fail(Code::kUnimplemented, path, ": added token '", token.content, "' has id ", id,
            ", the next free one is ", next - 1, "; gaps are not supported; give a tokenizer.json");
     }
-    const auto place = std::find_if(parts.added.begin(), parts.added.end(),
-                                    [&, wanted = id](const AddedToken& there) { return there.id >= wanted; });
-    if (place != parts.added.end() && place->id == id) {
-      place->special = token.special || place->special;
-    } else {
-      parts.added.insert(place, {id, token.content, token.special});
-    }
+    AddedToken& there = by_id.try_emplace(id, AddedToken{id, token.content, false}).first->second;
+    there.special = there.special || token.special;
   }
+  parts.added.clear();
+  for (auto& [id, token] : by_id) parts.added.push_back(std::move(token));
 }
 
 std::optional<SpecialToken> special_token(const Json& config, const char* key, const TokenizerParts& parts,

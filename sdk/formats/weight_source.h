@@ -12,6 +12,7 @@
 
 #include "sdk/base/file_system.h"
 #include "sdk/base/json.h"
+#include "sdk/formats/certificate_place.h"
 #include "sdk/tensor/tensor.h"
 
 namespace inlaid::formats {
@@ -59,14 +60,18 @@ struct ExportTensor {
   std::function<void(std::span<float> values)> values;
 };
 
+constexpr uint64_t kShardBytes = uint64_t{5} << 30;
+
 // config.json, generation_config.json, model.safetensors (sharded with an index above `shard_bytes`), tokenizer.json,
 // tokenizer_config.json, chat_template.jinja; written into a temporary folder, synced, renamed. `files` supplies config,
 // tokenizer and template; its weights are not read.
 void write_hugging_face(FileSystem& fs, const std::string& folder, const ModelFiles& files,
-                        const std::vector<ExportTensor>& tensors, uint64_t shard_bytes = uint64_t{5} << 30);
+                        const std::vector<ExportTensor>& tensors, uint64_t shard_bytes = kShardBytes,
+                        const Certify& certify = nullptr);
 
 // One GGUF v3 file with architecture metadata, tokenizer and template; q and k rows permuted back to interleaved order.
-void write_gguf(FileSystem& fs, const std::string& path, const ModelFiles& files, const std::vector<ExportTensor>& tensors);
+void write_gguf(FileSystem& fs, const std::string& path, const ModelFiles& files, const std::vector<ExportTensor>& tensors,
+                const Certify& certify = nullptr);
 
 // PEFT adapter folder: adapter_config.json + adapter_model.safetensors, keys "base_model.model." + module + suffix.
 struct PeftAdapter {
@@ -75,7 +80,8 @@ struct PeftAdapter {
   std::unique_ptr<WeightSource> weights;
 };
 PeftAdapter open_peft(FileSystem& fs, const std::string& folder);
-void write_peft(FileSystem& fs, const std::string& folder, const Json& config, const std::vector<ExportTensor>& tensors);
+void write_peft(FileSystem& fs, const std::string& folder, const Json& config, const std::vector<ExportTensor>& tensors,
+                const Certify& certify = nullptr);
 
 // One safetensors file, for checkpoints and the above.
 std::unique_ptr<WeightSource> open_safetensors(FileSystem& fs, const std::string& path);

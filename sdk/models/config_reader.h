@@ -2,7 +2,6 @@
 #ifndef INLAID_SDK_MODELS_CONFIG_READER_H_
 #define INLAID_SDK_MODELS_CONFIG_READER_H_
 
-#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -33,10 +32,16 @@ inline bool flag_at(const Json& config, const char* key, std::string_view what, 
   return find(config, key) == nullptr ? otherwise : bool_at(config, key, what);
 }
 
+// Factors, bases and epsilons: with these bounds no product or power of them leaves the range of a double.
+constexpr double kLeast = 1e-15, kMost = 1e15;
+inline bool is_sensible(double value) { return value >= kLeast && value <= kMost; }
+
 inline double positive_at(const Json& config, const char* key, std::string_view what, double otherwise) {
   if (find(config, key) == nullptr) return otherwise;
   const double value = number_at(config, key, what);
-  if (!(value > 0) || !std::isfinite(value)) fail(Code::kInvalidArgument, what, ": ", key, " must be positive");
+  if (!is_sensible(value)) {
+    fail(Code::kInvalidArgument, what, ": ", key, " must be positive, from ", kLeast, " to ", kMost, ", not ", value);
+  }
   return value;
 }
 

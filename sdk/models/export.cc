@@ -88,18 +88,21 @@ void log_fallbacks(const Log& log, const std::string& path, DType wanted, const 
 
 }  // namespace
 
-void export_hugging_face(const Model& model, const Adapter* adapter, const std::string& folder, DType dtype) {
+void export_hugging_face(const Model& model, const Adapter* adapter, const std::string& folder, DType dtype,
+                         const formats::Certify& certify) {
   formats::write_hugging_face(model.runtime()->files, folder, model.files(),
-                              merged_tensors(model, adapter, dtype, [](DType wanted, const Shape&) { return wanted; }));
+                              merged_tensors(model, adapter, dtype, [](DType wanted, const Shape&) { return wanted; }),
+                              formats::kShardBytes, certify);
 }
 
-void export_gguf(const Model& model, const Adapter* adapter, const std::string& path, DType dtype) {
+void export_gguf(const Model& model, const Adapter* adapter, const std::string& path, DType dtype,
+                 const formats::Certify& certify) {
   const std::vector<formats::ExportTensor> tensors = merged_tensors(model, adapter, dtype, formats::gguf_export_type);
+  formats::write_gguf(model.runtime()->files, path, model.files(), tensors, certify);
   log_fallbacks(model.runtime()->log, path, dtype, tensors);
-  formats::write_gguf(model.runtime()->files, path, model.files(), tensors);
 }
 
-void export_peft(const Adapter& adapter, const std::string& folder) {
+void export_peft(const Adapter& adapter, const std::string& folder, const formats::Certify& certify) {
   std::vector<formats::ExportTensor> tensors;
   for (const auto& parameter : adapter.parameters().all()) {
     formats::ExportTensor tensor;
@@ -112,7 +115,7 @@ void export_peft(const Adapter& adapter, const std::string& folder) {
     };
     tensors.push_back(std::move(tensor));
   }
-  formats::write_peft(adapter.base()->runtime()->files, folder, adapter.config().to_peft(), tensors);
+  formats::write_peft(adapter.base()->runtime()->files, folder, adapter.config().to_peft(), tensors, certify);
 }
 
 }  // namespace inlaid::models

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sdk/base/error.h"
+#include "sdk/formats/hugging_face.h"
 
 namespace inlaid::models {
 namespace {
@@ -177,11 +178,14 @@ void Model::set_text(const LoadOptions& options) {
     FileSystem& fs = runtime_->files;
     const bool folder = fs.is_folder(options.tokenizer);
     const std::string root = folder ? options.tokenizer : parent_path(options.tokenizer);
-    files_.tokenizer_json = read_text(fs, folder ? join_path(root, "tokenizer.json") : options.tokenizer);
-    const std::string config = join_path(root, "tokenizer_config.json");
-    if (fs.exists(config)) files_.tokenizer_config = parse_json(read_text(fs, config), config);
-    const std::string jinja = join_path(root, "chat_template.jinja");
-    if (fs.exists(jinja)) files_.chat_template = read_text(fs, jinja);
+    formats::ModelFiles named;
+    formats::read_hugging_face_tokenizer(fs, root, named, folder);
+    files_.tokenizer_json = folder ? named.tokenizer_json : read_text(fs, options.tokenizer);
+    if (files_.tokenizer_json.empty()) {
+      fail(Code::kNotFound, options.tokenizer, ": there is neither a tokenizer.json nor a tokenizer.model");
+    }
+    if (!named.tokenizer_config.empty()) files_.tokenizer_config = std::move(named.tokenizer_config);
+    if (!named.chat_template.empty()) files_.chat_template = std::move(named.chat_template);
   }
   if (!options.chat_template.empty()) files_.chat_template = options.chat_template;
   if (files_.tokenizer_json.empty()) return;
@@ -191,16 +195,15 @@ void Model::set_text(const LoadOptions& options) {
   for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
     const auto found = files_.tokenizer_config.find(key);
     if (found == files_.tokenizer_config.end()) continue;
-    // A string, or an object {"content": ...} of older writers.
     if (found->is_string()) special[key] = *found;
-    if (found->is_object() && found->contains("content")) special[key] = (*found)["content"];
   }
   if (!files_.chat_template.empty()) {
     chat_template_ = text::ChatTemplate::compile(files_.chat_template, special, files_.path + ": chat template");
   }
 
-  const auto add = [&](int32_t id) {
-    if (std::find(stop_ids_.begin(), stop_ids_.end(), id) != stop_ids_.end()) return;
+  const auto add = [&](int64_t number) {
+    const auto id = static_cast<int32_t>(number);
+    if (number != id || std::find(stop_ids_.begin(), stop_ids_.end(), id) != stop_ids_.end()) return;
     const auto token = tokenizer_->id_to_token(id);
     if (!token) return;
     stop_ids_.push_back(id);
@@ -213,10 +216,10 @@ void Model::set_text(const LoadOptions& options) {
   for (const Json* source : {&files_.generation_config, &files_.config}) {
     const auto eos = source->find("eos_token_id");
     if (eos == source->end()) continue;
-    if (eos->is_number_integer()) add(eos->get<int32_t>());
+    if (eos->is_number_integer()) add(eos->get<int64_t>());
     if (eos->is_array()) {
       for (const Json& id : *eos) {
-        if (id.is_number_integer()) add(id.get<int32_t>());
+        if (id.is_number_integer()) add(id.get<int64_t>());
       }
     }
   }

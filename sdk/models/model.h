@@ -107,9 +107,11 @@ class Adapter {
 // Exports. `adapter` may be null. Merged weights are W + scale * B A, computed in f64 and rounded once. dtype is one of f32,
 // f16, bf16, for GGUF also q8_0, q4_0, q4_k; vectors stay f32 in GGUF, and rows that q4_k does not fit get another type
 // (formats/gguf_types.h), which is logged.
-void export_hugging_face(const Model& model, const Adapter* adapter, const std::string& folder, DType dtype);
-void export_gguf(const Model& model, const Adapter* adapter, const std::string& path, DType dtype);
-void export_peft(const Adapter& adapter, const std::string& folder);
+void export_hugging_face(const Model& model, const Adapter* adapter, const std::string& folder, DType dtype,
+                         const formats::Certify& certify = nullptr);
+void export_gguf(const Model& model, const Adapter* adapter, const std::string& path, DType dtype,
+                 const formats::Certify& certify = nullptr);
+void export_peft(const Adapter& adapter, const std::string& folder, const formats::Certify& certify = nullptr);
 
 }  // namespace inlaid::models
 

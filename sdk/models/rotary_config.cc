@@ -53,7 +53,7 @@ class Scaling {
     }
     std::vector<double> values;
     for (const Json& value : list) {
-      if (!value.is_number() || !(value.get<double>() > 0) || !std::isfinite(value.get<double>())) {
+      if (!value.is_number() || !is_sensible(value.get<double>())) {
         fail(Code::kInvalidArgument, where_, ": ", key, " must hold positive numbers, not ", to_text(value));
       }
       values.push_back(value.get<double>());
@@ -90,6 +90,7 @@ void parse_llama3(Scaling& scaling, RotaryConfig& rotary) {
 }
 
 void parse_yarn(Scaling& scaling, RotaryConfig& rotary) {
+  if (rotary.theta <= 1) fail(Code::kInvalidArgument, scaling.where(), ": yarn needs a rope_theta over 1, not ", rotary.theta);
   rotary.kind = Kind::yarn;
   rotary.factor = scaling.required_positive("factor");
   rotary.original_context = scaling.size("original_max_position_embeddings", rotary.max_position);

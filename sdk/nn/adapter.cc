@@ -2,29 +2,41 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
+#include <utility>
 
 #include "sdk/base/error.h"
+#include "sdk/nn/pattern.h"
 
 namespace inlaid::nn {
 namespace {
 
-// Regexes come from configuration files: bounded, and refused by name when they do not compile.
-std::regex compile(const std::string& pattern, const char* key) {
-  if (pattern.size() > 1000) fail(Code::kInvalidArgument, key, ": pattern is longer than 1000 characters");
-  try {
-    return std::regex(pattern, std::regex::ECMAScript);
-  } catch (const std::regex_error& e) {
-    fail(Code::kInvalidArgument, key, ": '", pattern, "' is no valid regular expression: ", e.what());
-  }
-}
+constexpr int64_t kMaxRank = int64_t{1} << 20;
 
 // PEFT's pattern keys match a module when the regex matches its whole name or its end after a dot.
-double pattern_value(const Json& patterns, const std::string& module, const char* key, double otherwise) {
-  for (const auto& [pattern, value] : patterns.items()) {
-    if (std::regex_match(module, compile("(.*\\.)?(" + pattern + ")", key))) return value.get<double>();
+class PatternValues {
+ public:
+  PatternValues(const Json& patterns, const char* key) {
+    for (const auto& [pattern, value] : patterns.items()) {
+      if (!value.is_number()) fail(Code::kInvalidArgument, key, ": the value of '", pattern, "' must be a number");
+      entries_.emplace_back(Pattern("(.*\\.)?(" + pattern + ")", key), value.get<double>());
+    }
   }
-  return otherwise;
+  double of(const std::string& module, double otherwise) const {
+    for (const auto& [pattern, value] : entries_) {
+      if (pattern.matches(module)) return value;
+    }
+    return otherwise;
+  }
+
+ private:
+  std::vector<std::pair<Pattern, double>> entries_;
+};
+
+int64_t checked_rank(double rank, const std::string& module) {
+  if (!(rank >= 1 && rank <= static_cast<double>(kMaxRank)) || rank != std::floor(rank)) {
+    fail(Code::kInvalidArgument, "adapter: the rank of ", module, " is ", rank, ", it must be a whole number from 1 to ", kMaxRank);
+  }
+  return static_cast<int64_t>(rank);
 }
 
 std::vector<std::string> strings(const Json& list, std::string_view what, const std::string& key) {
@@ -56,8 +68,8 @@ std::vector<char> targeted(const AdapterConfig& config, const std::vector<Linear
   if (targets.is_string() && targets.get<std::string>() == "all-linear") {
     for (size_t i = 0; i < linears.size(); ++i) hit[i] = !linears[i].head;
   } else if (targets.is_string()) {
-    const std::regex pattern = compile(targets.get<std::string>(), "adapter.target_modules");
-    for (size_t i = 0; i < linears.size(); ++i) hit[i] = std::regex_match(linears[i].name, pattern);
+    const Pattern pattern(targets.get<std::string>(), "adapter.target_modules");
+    for (size_t i = 0; i < linears.size(); ++i) hit[i] = pattern.matches(linears[i].name);
   } else {
     for (const std::string& name : strings(targets, "adapter", "target_modules")) {
       bool found = false;
@@ -93,13 +105,13 @@ AdapterLayout lay_out(const AdapterConfig& config, const std::vector<LinearModul
                       const std::vector<ParameterSpec>& base) {
   AdapterLayout layout;
   const std::vector<char> hit = targeted(config, linears);
+  const PatternValues ranks(config.rank_pattern, "adapter.rank_pattern");
+  const PatternValues alphas(config.alpha_pattern, "adapter.alpha_pattern");
   for (size_t i = 0; i < linears.size(); ++i) {
     if (!hit[i]) continue;
     const LinearModule& linear = linears[i];
-    const auto r = static_cast<int64_t>(
-        pattern_value(config.rank_pattern, linear.name, "adapter.rank_pattern", static_cast<double>(config.r)));
-    const double alpha = pattern_value(config.alpha_pattern, linear.name, "adapter.alpha_pattern", config.lora_alpha);
-    if (r < 1) fail(Code::kInvalidArgument, "adapter: rank of ", linear.name, " is ", r, ", must be at least 1");
+    const int64_t r = checked_rank(ranks.of(linear.name, static_cast<double>(config.r)), linear.name);
+    const double alpha = alphas.of(linear.name, config.lora_alpha);
     Lora lora;
     lora.a = linear.name + ".lora_A.weight";
     lora.b = linear.name + ".lora_B.weight";
@@ -134,7 +146,7 @@ AdapterLayout lay_out(const AdapterConfig& config, const std::vector<LinearModul
 AdapterConfig AdapterConfig::from_peft(const Json& config, std::string_view what) {
   if (!config.is_object()) fail(Code::kDataLoss, what, ": must be an object");
   AdapterConfig result;
-  const std::string type = config.value("peft_type", std::string());
+  const std::string type = string_at(config, "peft_type", what);
   if (type != "LORA") fail(Code::kUnimplemented, what, ": peft_type '", type, "' is not supported; LORA is");
   // Values under which a key means nothing; any other value would change what is computed.
   const std::vector<std::pair<const char*, Json>> neutral = {
@@ -151,6 +163,9 @@ AdapterConfig AdapterConfig::from_peft(const Json& config, std::string_view what
   if (config.contains("r")) result.r = int_at(config, "r", what);
   if (config.contains("lora_alpha")) result.lora_alpha = number_at(config, "lora_alpha", what);
   if (config.contains("lora_dropout")) result.lora_dropout = number_at(config, "lora_dropout", what);
+  if (!(result.lora_dropout >= 0 && result.lora_dropout < 1)) {
+    fail(Code::kInvalidArgument, what, ": lora_dropout is ", result.lora_dropout, ", it must be from 0 to below 1");
+  }
   if (config.contains("use_rslora")) result.use_rslora = bool_at(config, "use_rslora", what);
   result.target_modules = at(config, "target_modules", what);
   if (config.contains("exclude_modules")) result.exclude_modules = strings(config["exclude_modules"], what, "exclude_modules");

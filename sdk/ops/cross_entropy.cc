@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sdk/autograd/replay.h"
+#include "sdk/ops/chunks.h"
 #include "sdk/ops/ops.h"
 
 namespace inlaid::ops {
@@ -19,16 +20,6 @@ using autograd::Node;
 using autograd::Op;
 using autograd::Phase;
 using autograd::Replay;
-
-constexpr int64_t kChunkRows = 256;
-
-TensorView rows(TensorView view, int64_t begin, int64_t count) {
-  if (view.data != nullptr) {
-    view.data = view.as<std::byte>() + begin * view.stride[0] * kernels::dtype_bytes(view.dtype, 1);
-  }
-  view.shape[0] = count;
-  return view;
-}
 
 class LinearCrossEntropy final : public Op {
  public:

@@ -85,6 +85,13 @@ Loss linear_cross_entropy(Recorder& recorder, ValueId x, const Head& head, doubl
 // Logits [targets, V] of the target rows.
 ValueId target_logits(Recorder& recorder, ValueId x, const Head& head);
 
+// The head for a caller with a loss of its own. Forward: loss [targets] as above, and the logits (after the soft cap) of all
+// rows where the caller lends memory for them. Backward: starts from the gradients that the caller lends then, of any of loss,
+// logits and x. Slots of the lent memory:
+enum HostSlot : int32_t { kLogitsOut, kLossGradient, kLogitsGradient, kHiddenGradient, kHostSlots };
+// Returns loss.
+ValueId open_head(Recorder& recorder, ValueId x, const Head& head);
+
 }  // namespace inlaid::ops
 
 #endif  // INLAID_SDK_OPS_OPS_H_

@@ -56,6 +56,7 @@ void Device::embedding_backward(const kernels::EmbeddingBackwardArgs& args) {
 }
 void Device::cross_entropy(const kernels::CrossEntropyArgs& args) { call(table_.cross_entropy, args); }
 void Device::soft_cap(const kernels::SoftCapArgs& args) { call(table_.soft_cap, args); }
+void Device::soft_cap_backward(const kernels::SoftCapBackwardArgs& args) { call(table_.soft_cap_backward, args); }
 void Device::gather_rows(const kernels::GatherRowsArgs& args) { call(table_.gather_rows, args); }
 void Device::scatter_rows(const kernels::ScatterRowsArgs& args) { call(table_.scatter_rows, args); }
 void Device::add(const kernels::AddArgs& args) { call(table_.add, args); }

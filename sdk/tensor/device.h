@@ -36,6 +36,7 @@ class Device {
   void embedding_backward(const kernels::EmbeddingBackwardArgs& args);
   void cross_entropy(const kernels::CrossEntropyArgs& args);
   void soft_cap(const kernels::SoftCapArgs& args);
+  void soft_cap_backward(const kernels::SoftCapBackwardArgs& args);
   void gather_rows(const kernels::GatherRowsArgs& args);
   void scatter_rows(const kernels::ScatterRowsArgs& args);
   void add(const kernels::AddArgs& args);

@@ -1,5 +1,6 @@
 #include "sdk/text/chat_template.h"
 
+#include <algorithm>
 #include <chrono>  // for system_clock
 
 #include "sdk/text/chat_template_state.h"
@@ -15,6 +16,12 @@ namespace {
 constexpr size_t kMaxSource = size_t{1} << 20;
 // So are conversations: as much as a tokenizer takes.
 constexpr size_t kMaxVariables = Tokenizer::max_bytes();
+
+// Steps of one render: about 4 million instructions, or 256 MiB of text. Real conversations of 100 turns spend some ten
+// thousand.
+constexpr uint64_t kStepsOfRender = uint64_t{1} << 22;
+// Steps of all renders of one conversation, of which there may be several per message.
+constexpr uint64_t kStepsOfConversation = 16 * kStepsOfRender;
 
 void check_messages(const Json& messages, const std::string& what) {
   if (!messages.is_array()) fail(Code::kInvalidArgument, what, ": messages must be an array of objects");
@@ -50,7 +57,7 @@ ChatTemplate::State::~State() {
 }
 
 Conversation::Conversation(const Template& chat_template, const Json& messages, const Json& extra)
-    : template_(chat_template), messages_(messages), variables_(chat_template.special_tokens) {
+    : template_(chat_template), messages_(messages), variables_(chat_template.special_tokens), steps_left_(kStepsOfConversation) {
   check_messages(messages_, template_.what);
   name_reasoning(messages_);
   // transformers passes these two always, so that "is defined" holds for both.
@@ -79,11 +86,23 @@ std::string Conversation::render(const Json& messages, bool add_generation_promp
     fail(Code::kInvalidArgument, template_.what, ": a conversation of ", text.size(),
          " bytes is over the limit of ", kMaxVariables);
   }
+  if (is_exhausted()) {
+    fail(Code::kResourceExhausted, template_.what, ": finding the turns of ", messages_.size(), " messages takes more than ",
+         kStepsOfConversation, " steps");
+  }
+  // A render of the same conversation with other marks takes about as much as the first one did. What a render spent that
+  // failed is not known, so it counts in full.
+  const uint64_t usual = steps_of_first_ > 0 ? 65536 + 4 * steps_of_first_ : kStepsOfRender;
+  const uint64_t share = std::min({kStepsOfRender, usual, steps_left_});
+  steps_left_ -= share;
+  uint64_t steps = share;
   RustBytes error;
   RustBytes out;
-  check_rust(inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin,
-                                         marks.end, out.out(), error.out()),
-             error, template_.what);
+  const int32_t code = inlaid_text_template_render(template_.handle, data_of(text), text.size(), now_, marks.begin,
+                                                   marks.end, &steps, out.out(), error.out());
+  check_rust(blame(Code::kInvalidArgument, code), error, template_.what);
+  steps_left_ += share - std::min(steps, share);
+  if (steps_of_first_ == 0) steps_of_first_ = std::max<uint64_t>(steps, 1);
   return std::string(out.view());
 }
 
@@ -113,7 +132,7 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::compile(std::string source, Js
     code = inlaid_text_template_new(data_of(state.source), state.source.size(), &state.handle,
                                     &state.generation_blocks, error.out());
   });
-  check_rust(code, error, what, ": not a valid chat template");
+  check_rust(blame(Code::kInvalidArgument, code), error, what, ": not a valid chat template");
   return result;
 }
 

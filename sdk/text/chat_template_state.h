@@ -34,7 +34,10 @@ class Conversation {
   struct GenerationMarks {
     char32_t begin, end;
   };
+  // Renders share a budget of steps: whatever the template does, and however many messages there are, the search for the turns
+  // of a conversation ends. kResourceExhausted when a render goes over its own share, or when all is spent.
   std::string render(const Json& messages, bool add_generation_prompt, GenerationMarks marks = {0, 0}) const;
+  bool is_exhausted() const { return steps_left_ == 0; }
 
   const Template& chat_template() const { return template_; }
   const Json& messages() const { return messages_; }
@@ -46,6 +49,8 @@ class Conversation {
   Json messages_;
   Json variables_;
   int64_t now_;
+  mutable uint64_t steps_left_;
+  mutable uint64_t steps_of_first_ = 0;  // of the first render that succeeded
 };
 
 }  // namespace inlaid::text

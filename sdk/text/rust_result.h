@@ -46,6 +46,11 @@ inline const uint8_t* data_of(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());
 }
 
+// A panic of a crate is reported as kInternal. Where it happens over input from outside, that is what is to blame.
+inline int32_t blame(Code input, int32_t code) {
+  return code == static_cast<int32_t>(Code::kInternal) ? static_cast<int32_t>(input) : code;
+}
+
 // Throws the error of a failed call; `parts` say what it was about.
 template <typename... Parts>
 void check_rust(int32_t code, const RustBytes& error, const Parts&... parts) {

@@ -56,8 +56,8 @@ Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {
   }
   RustBytes error;
   RustWords words;
-  check_rust(inlaid_text_tokenizer_encode(state_->handle, data_of(utf8), utf8.size(), add_special,
-                                          words.out(), error.out()),
+  check_rust(blame(Code::kDataLoss, inlaid_text_tokenizer_encode(state_->handle, data_of(utf8), utf8.size(),
+                                                                 add_special, words.out(), error.out())),
              error, state_->what, ": cannot encode a text of ", utf8.size(), " bytes");
   const std::span<const uint32_t> triples = words.view();
   Encoding result;
@@ -66,7 +66,15 @@ Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {
   result.begin.reserve(count);
   result.end.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    result.ids.push_back(static_cast<int32_t>(triples[3 * i]));
+    const uint32_t id = triples[3 * i], begin = triples[3 * i + 1], end = triples[3 * i + 2];
+    // A post-processor may name any id; an embedding has rows for those of the vocabulary only.
+    if (id > INT32_MAX || !state_->has(static_cast<int32_t>(id))) {
+      fail(Code::kDataLoss, state_->what, ": gives the id ", id, ", which is no token of its vocabulary");
+    }
+    if (begin > end || end > utf8.size()) {
+      fail(Code::kDataLoss, state_->what, ": places a token at bytes ", begin, " to ", end, " of a text of ", utf8.size());
+    }
+    result.ids.push_back(static_cast<int32_t>(id));
     result.begin.push_back(triples[3 * i + 1]);
     result.end.push_back(triples[3 * i + 2]);
   }
@@ -79,9 +87,9 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) c
   RustBytes text;
   // Ids are not negative, so that signed and unsigned words agree.
   const auto* words = reinterpret_cast<const uint32_t*>(ids.data());
-  check_rust(
-      inlaid_text_tokenizer_decode(state_->handle, words, ids.size(), skip_special, text.out(), error.out()),
-      error, state_->what, ": cannot decode ", ids.size(), " ids");
+  check_rust(blame(Code::kDataLoss, inlaid_text_tokenizer_decode(state_->handle, words, ids.size(), skip_special,
+                                                                 text.out(), error.out())),
+             error, state_->what, ": cannot decode ", ids.size(), " ids");
   return std::string(text.view());
 }
 

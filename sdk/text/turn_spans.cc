@@ -67,6 +67,7 @@ class TurnFinder {
     try {
       return conversation_.render(messages, add_generation_prompt);
     } catch (const Error&) {
+      if (conversation_.is_exhausted()) throw;
       return std::nullopt;
     }
   }

@@ -67,7 +67,7 @@ BatchBuffers::BatchBuffers(MemoryAccount& account, const autograd::Capacity& cap
   block_ = account.allocate(Category::kData, offset, true);
 }
 
-autograd::Extents BatchBuffers::load(const data::MicroBatch& batch, int64_t vocabulary) {
+autograd::Extents BatchBuffers::load(const data::MicroBatch& batch, int64_t vocabulary, bool needs_target) {
   check(batch, capacity_, vocabulary);
   std::copy(batch.tokens.begin(), batch.tokens.end(), array<int32_t>(Input::tokens));
   std::copy(batch.positions.begin(), batch.positions.end(), array<int32_t>(Input::positions));
@@ -89,7 +89,7 @@ autograd::Extents BatchBuffers::load(const data::MicroBatch& batch, int64_t voca
     array<int32_t>(Input::target_rows)[extents.targets] = static_cast<int32_t>(row);
     ++extents.targets;
   }
-  if (extents.targets == 0) fail(Code::kInvalidArgument, "the micro-batch has no target: every row is ignored");
+  if (needs_target && extents.targets == 0) fail(Code::kInvalidArgument, "the micro-batch has no target: every row is ignored");
   return extents;
 }
 

@@ -22,7 +22,7 @@ LossSums read_loss(const autograd::Program& program, const std::byte* activation
 }
 
 LossSums evaluate(const models::Model& model, const models::Adapter* adapter, const data::Dataset& dataset,
-                  const std::atomic<bool>* cancel) {
+                  const std::atomic<bool>* cancel, int64_t most_tokens) {
   constexpr int64_t kRows = 1024;
   const std::set<std::string> trainable;
   const nn::Modules modules(model.parameters(), adapter ? &adapter->parameters() : nullptr,
@@ -49,7 +49,7 @@ LossSums evaluate(const models::Model& model, const models::Adapter* adapter, co
     const autograd::Extents extents = buffers.load(batch, model.config().vocab_size);
     autograd::Replay(program, device, binding, extents, cancel).forward();
     return read_loss(program, activations.data(), extents);
-  });
+  }, most_tokens);
 }
 
 }  // namespace inlaid::train

@@ -10,13 +10,14 @@
 
 namespace inlaid::train {
 
-// Sums over a data set with a program of its own; adapter may be null. Thread-safe on one model as long as nobody trains it.
+// Sums over a data set with a program of its own; adapter may be null. With
+// most_tokens > 0 it ends after the micro-batch in which that many are reached. Thread-safe on one model as long as nobody trains it.
 LossSums evaluate(const models::Model& model, const models::Adapter* adapter, const data::Dataset& dataset,
-                  const std::atomic<bool>* cancel);
+                  const std::atomic<bool>* cancel, int64_t most_tokens = 0);
 
 // The loop that both kinds of evaluation share: every micro-batch of the data set, in order, through `forward`.
 template <typename Forward>
-LossSums evaluate_batches(const data::Dataset& dataset, int64_t capacity, Forward&& forward) {
+LossSums evaluate_batches(const data::Dataset& dataset, int64_t capacity, Forward&& forward, int64_t most_tokens = 0) {
   data::BatchOptions options;
   options.shuffle = false;
   options.weighted = false;
@@ -25,7 +26,7 @@ LossSums evaluate_batches(const data::Dataset& dataset, int64_t capacity, Forwar
   const data::Batcher batcher(std::shared_ptr<const data::Dataset>(std::shared_ptr<void>(), &dataset), options);
   LossSums sums;
   data::Cursor cursor;
-  while (cursor.epoch == 0) {
+  while (cursor.epoch == 0 && (most_tokens == 0 || sums.tokens < most_tokens)) {
     const data::MicroBatch batch = batcher.next(cursor);
     sums.add(forward(batch));
     cursor = batch.next;

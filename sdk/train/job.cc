@@ -58,6 +58,27 @@ std::string job_record(const Job& job) {
   return json.dump(2) + "\n";
 }
 
+// The output folder of a job that could not be created, which did not exist before: its token cache is all that it can hold.
+void remove_what_failed(FileSystem& files, const std::string& output) {
+  try {
+    if (files.exists(output) && !files.exists(join_path(output, kJobFile))) files.remove_all(output);
+  } catch (const Error&) {
+    // The failure that is on its way says more.
+  }
+}
+
+std::string restore(Trainer& trainer, const std::string& checkpoint) {
+  try {
+    return trainer.restore(checkpoint);
+  } catch (const Error& e) {
+    if (e.code() != Code::kDataLoss) throw;
+    throw Error(e.code(),
+                e.message() + "; to go on from the checkpoint before it, or from the beginning if there is none, move " +
+                    checkpoint + " away",
+                e.details());
+  }
+}
+
 }  // namespace
 
 models::LoadOptions load_options(FileSystem& files, const config::Config& config) {
@@ -113,29 +134,28 @@ data::DatasetOptions dataset_options(const config::Config& config, const models:
   options.on_bad_row = config.text("data.on_bad_row");
   if (!config.has("data.eval")) options.eval_fraction = config.number("data.eval_fraction");
   options.held_out = evaluation && !own_sources;
+  options.resident_bytes = static_cast<uint64_t>(config.integer("data.resident_bytes"));
   options.eos_candidates = model.stop_tokens();
   if (const auto cache = config.optional_text("data.cache_dir")) {
     options.cache_folder = *cache;
-  } else if (const auto output = config.optional_text("output_dir")) {
+  } else if (const auto output = config.optional_text("output_dir"); output && model.runtime()->files.is_folder(*output)) {
+    // A plan or a check of the data does not make the folder of a job that does not exist.
     options.cache_folder = join_path(*output, "cache");
   }
   return options;
 }
 
 std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation,
-                                               const std::string& clock) {
+                                               const DataUse& use) {
   data::DatasetOptions options = dataset_options(config, model, evaluation);
-  // Only where it is shown: it is a part of the token cache's key.
-  const auto& chat_template = model.chat_template();
-  if (!clock.empty() && chat_template != nullptr && chat_template->reads_clock()) {
-    options.template_variables["date"] = clock;
-  }
+  options.count_only = use.count_only;
+  options.template_variables = clock_variables(model.chat_template().get(), use.clock);
   if (options.sources.empty()) return nullptr;
   if (evaluation && options.held_out && options.eval_fraction == 0) return nullptr;
   Runtime& runtime = *model.runtime();
   try {
-    return data::Dataset::open(options, runtime.files, runtime.pool, runtime.memory, model.tokenizer(),
-                               model.chat_template());
+    return data::Dataset::open(options, runtime.files, runtime.pool, use.account ? use.account : runtime.memory,
+                               model.tokenizer(), model.chat_template());
   } catch (const Error& e) {
     // Lets a host tell bad data from a bad configuration.
     throw Error(e.code(), e.message(), R"({"origin":"data"})");
@@ -182,8 +202,8 @@ std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::C
   } else if (config.has("adapter.peft_type")) {
     adapter = models::Adapter::create(model, adapter_config(config), seed);
   }
-  job->train_data_ = open_data(config, *model, false, clock);
-  job->eval_data_ = open_data(config, *model, true, clock);
+  job->train_data_ = open_data(config, *model, false, {.clock = clock});
+  job->eval_data_ = open_data(config, *model, true, {.clock = clock});
   job->samples_ = sample_prompts(config, *model, clock);
   job->trainer_ = Trainer::create(model, adapter, config, job_capacity(config, job->train_data_, job->eval_data_));
   if (job->train_data_ != nullptr) job->trainer_->set_train_data(job->train_data_);
@@ -196,29 +216,36 @@ std::shared_ptr<Job> Job::create(std::shared_ptr<Runtime> runtime, const config:
   if (output && files.exists(join_path(*output, kJobFile))) {
     fail(Code::kAlreadyExists, *output, " already holds a job; resume it, or choose another output_dir");
   }
-  std::shared_ptr<Job> job = open(runtime, config, utc_text(unix_ms_now() / 1000));
-  if (output) {
-    files.make_folders(*output);
-    Json report;
-    if (job->train_data_) report["train"] = job->train_data_->report().to_json();
-    if (job->eval_data_) report["eval"] = job->eval_data_->report().to_json();
-    write_atomically(files, join_path(*output, kDataReportFile), report.dump(2) + "\n");
-    write_audit(*job, *output);
-    write_atomically(files, join_path(*output, kJobFile), job_record(*job));
+  const bool fresh = output && !files.exists(*output);
+  try {
+    if (output) files.make_folders(*output);
+    std::shared_ptr<Job> job = open(runtime, config, utc_text(unix_ms_now() / 1000));
+    if (output) {
+      Json report;
+      if (job->train_data_) report["train"] = job->train_data_->report().to_json();
+      if (job->eval_data_) report["eval"] = job->eval_data_->report().to_json();
+      write_atomically(files, join_path(*output, kDataReportFile), report.dump(2) + "\n");
+      write_audit(*job, *output);
+      write_atomically(files, join_path(*output, kJobFile), job_record(*job));
+    }
+    return job;
+  } catch (...) {
+    if (fresh) remove_what_failed(files, *output);
+    throw;
   }
-  return job;
 }
 
 std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::string& output_dir) {
   FileSystem& files = runtime->files;
   const std::string path = join_path(output_dir, kJobFile);
   if (!files.exists(path)) fail(Code::kNotFound, output_dir, " holds no job: there is no ", kJobFile);
+  check_not_running(files, output_dir);
   const Json record = parse_json(read_text(files, path), path);
   config::Config config = config::Config::parse(to_text(at(record, "config", path)));
   // The folder may have been moved since.
   config.set("output_dir", to_text(Json(output_dir)));
   check_inputs(*runtime, output_dir);
-  std::shared_ptr<Job> job = open(runtime, config, at(record, "created", path).get<std::string>());
+  std::shared_ptr<Job> job = open(runtime, config, string_at(record, "created", path));
   const std::string folder = join_path(output_dir, kCheckpointsFolder);
   std::string latest = checkpoint::latest_checkpoint(files, folder);
   if (latest.empty() && files.exists(folder)) {
@@ -228,7 +255,7 @@ std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::st
     }
   }
   if (!latest.empty()) {
-    job->resumed_state_ = job->trainer_->restore(latest);
+    job->resumed_state_ = restore(*job->trainer_, latest);
     job->resumed_from_ = latest;
   }
   return job;

@@ -13,10 +13,17 @@ namespace inlaid::train {
 models::LoadOptions load_options(FileSystem& files, const config::Config& config);
 nn::AdapterConfig adapter_config(const config::Config& config);
 data::DatasetOptions dataset_options(const config::Config& config, const models::Model& model, bool evaluation);
-// The data set of data.train, or of data.eval / data.eval_fraction; nullptr when the configuration has none. `clock` is what a
-// chat template shows that writes the date (YYYY-MM-DDThh:mm:ss, UTC); "" = now.
+struct DataUse {
+  // What a chat template shows that writes the date (YYYY-MM-DDThh:mm:ss, UTC); "" = now.
+  std::string clock = "";
+  // The lengths of the samples are enough.
+  bool count_only = false;
+  // Where the samples are counted; nullptr = the runtime's account.
+  std::shared_ptr<MemoryAccount> account = nullptr;
+};
+// The data set of data.train, or of data.eval / data.eval_fraction; nullptr when the configuration has none.
 std::shared_ptr<const data::Dataset> open_data(const config::Config& config, const models::Model& model, bool evaluation,
-                                               const std::string& clock = "");
+                                               const DataUse& use = {});
 // What a micro-batch of this job can hold at most.
 autograd::Capacity job_capacity(const config::Config& config, const std::shared_ptr<const data::Dataset>& train,
                                 const std::shared_ptr<const data::Dataset>& evaluation);
@@ -53,6 +60,10 @@ class Job {
 // Predicts a job without allocating what it trains: peak bytes per memory category, parameters, steps, floating-point
 // operations per step; and refusals with their reasons ({"refused": [...]}, empty when the job would run).
 Json plan(std::shared_ptr<Runtime> runtime, const config::Config& config);
+
+// The checkpoint that a path means: the latest (or best) whole one of a job's output folder, else the path itself. kNotFound if
+// the job has none.
+std::string checkpoint_of(FileSystem& files, const std::string& path, bool best = false);
 
 // A model with what was trained on it.
 struct Result {

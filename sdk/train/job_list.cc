@@ -33,15 +33,21 @@ Json describe(FileSystem& files, const std::string& folder) {
   return json;
 }
 
+[[noreturn]] void fail_running(const std::string& folder) {
+  fail(Code::kFailedPrecondition, folder, " is being trained by another run, in this process or another one");
+}
+
 }  // namespace
 
 std::shared_ptr<FileLock> lock_job(FileSystem& files, const std::string& folder) {
   files.make_folders(folder);
   std::shared_ptr<FileLock> lock = files.lock(join_path(folder, kLockFile));
-  if (lock == nullptr) {
-    fail(Code::kFailedPrecondition, folder, " is being trained by another run, in this process or another one");
-  }
+  if (lock == nullptr) fail_running(folder);
   return lock;
+}
+
+void check_not_running(FileSystem& files, const std::string& folder) {
+  if (files.is_locked(join_path(folder, kLockFile))) fail_running(folder);
 }
 
 Json list_jobs(FileSystem& files, const std::string& folder) {

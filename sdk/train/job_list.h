@@ -17,6 +17,9 @@ namespace inlaid::train {
 // The lock of an output folder. kFailedPrecondition while another run trains there.
 std::shared_ptr<FileLock> lock_job(FileSystem& files, const std::string& folder);
 
+// kFailedPrecondition if that lock is held.
+void check_not_running(FileSystem& files, const std::string& folder);
+
 // One object per subfolder of `folder` that holds a job, by name: {"output_dir", "created", "state", "text", "step",
 // "total_steps", "updated" (seconds since 1970), "latest_checkpoint", "best_checkpoint"}. States: created (never trained),
 // running, interrupted (killed), stopped, cancelled, failed, done. A job whose record cannot be read has the state "damaged"

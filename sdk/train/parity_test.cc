@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sdk/base/error.h"
+#include "sdk/train/logits.h"
 #include "sdk/train/testing/golden_file.h"
 #include "sdk/train/testing/rig.h"
 

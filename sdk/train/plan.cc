@@ -1,4 +1,8 @@
 // Prediction of a job from the same step program that the run replays.
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
 #include "sdk/base/error.h"
 #include "sdk/train/job.h"
 
@@ -24,13 +28,9 @@ double flops(const Programs& programs, const models::DecoderConfig& model) {
   return 2.0 * rows * ((2.0 + again) * weights + trained) + attention;
 }
 
-Json memory_json(const std::array<uint64_t, kCategories>& bytes) {
+Json memory_json(const std::array<uint64_t, kCategories>& bytes, uint64_t total) {
   Json json;
-  uint64_t total = 0;
-  for (int i = 0; i < kCategories; ++i) {
-    json[category_name(static_cast<Category>(i))] = bytes[static_cast<size_t>(i)];
-    total += bytes[static_cast<size_t>(i)];
-  }
+  for (int i = 0; i < kCategories; ++i) json[category_name(static_cast<Category>(i))] = bytes[static_cast<size_t>(i)];
   json["total"] = total;
   return json;
 }
@@ -41,6 +41,13 @@ uint64_t weight_bytes(const nn::ParameterSet& parameters) {
     bytes += static_cast<uint64_t>(byte_count(parameter->value.dtype(), parameter->spec.shape));
   }
   return bytes;
+}
+
+std::string mebibytes(uint64_t bytes) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f MiB (%llu bytes)", static_cast<double>(bytes) / 1048576.0,
+                static_cast<unsigned long long>(bytes));
+  return text;
 }
 
 Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
@@ -58,10 +65,14 @@ Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
   } else if (config.has("adapter.peft_type")) {
     adapter = models::Adapter::outline(model, adapter_config(config));
   }
-  const uint64_t data_before = runtime->memory->usage().current[static_cast<size_t>(Category::kData)];
-  const std::shared_ptr<const data::Dataset> train = open_data(config, *model, false);
-  const std::shared_ptr<const data::Dataset> evaluation = open_data(config, *model, true);
-  const uint64_t data = runtime->memory->usage().current[static_cast<size_t>(Category::kData)] - data_before;
+  DataUse use;
+  use.count_only = true;
+  use.account = MemoryAccount::child(runtime->memory, "data of the plan", 0);
+  const std::shared_ptr<const data::Dataset> train = open_data(config, *model, false, use);
+  const std::shared_ptr<const data::Dataset> evaluation = open_data(config, *model, true, use);
+  // While it is opened a data set may take more than it keeps: data.resident_bytes.
+  const MemoryAccount::Usage data_usage = use.account->usage();
+  const uint64_t data = data_usage.current_total, data_peak = data_usage.peak_total;
 
   const std::set<std::string> trainable = trainable_names(model->parameters(), config, adapter != nullptr);
   const nn::Modules modules(model->parameters(), adapter ? &adapter->parameters() : nullptr,
@@ -85,8 +96,12 @@ Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
   bytes[static_cast<size_t>(Category::kWorkspace)] = programs.workspace_bytes() + generator.workspace_bytes();
   bytes[static_cast<size_t>(Category::kData)] = data + programs.data_bytes() + (samples.prompts.empty() ? 0 : generator.data_bytes());
 
+  const uint64_t while_training = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  uint64_t& data_bytes = bytes[static_cast<size_t>(Category::kData)];
+  data_bytes = std::max(data_bytes, data_peak);
+
   Json json;
-  json["memory"] = memory_json(bytes);
+  json["memory"] = memory_json(bytes, std::max(while_training, weights + data_peak));
   int64_t parameters = 0, trained = 0;
   for (const auto& parameter : model->parameters().all()) parameters += element_count(parameter->spec.shape);
   for (const autograd::ParameterUse& use : programs.train.parameters) {
@@ -103,8 +118,7 @@ Json predict(std::shared_ptr<Runtime> runtime, const config::Config& config) {
   const uint64_t total = json["memory"]["total"].get<uint64_t>();
   const uint64_t limit = runtime->memory->limit();
   if (limit > 0 && total > limit) {
-    json["refused"].push_back("the job needs " + std::to_string(total) + " bytes, the memory limit is " +
-                              std::to_string(limit));
+    json["refused"].push_back("the job needs " + mebibytes(total) + ", the memory limit is " + mebibytes(limit));
   }
   return json;
 }

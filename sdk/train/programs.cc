@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <regex>
 
 #include "sdk/base/error.h"
+#include "sdk/nn/pattern.h"
 #include "sdk/train/evaluate.h"
 #include "sdk/train/trainer.h"
 
@@ -39,20 +39,15 @@ std::set<std::string> trainable_names(const nn::ParameterSet& base, const config
     for (const auto& parameter : base.all()) names.insert(parameter->spec.name);
   } else {
     for (const Json& entry : patterns) {
-      const std::string pattern = entry.get<std::string>();
+      const std::string text = entry.get<std::string>();
+      const nn::Pattern pattern(text, "model.trainable");
       bool found = false;
-      std::regex regex;
-      try {
-        regex = std::regex(pattern);
-      } catch (const std::regex_error& e) {
-        fail(Code::kInvalidArgument, "model.trainable: '", pattern, "' is no valid regular expression: ", e.what());
-      }
       for (const auto& parameter : base.all()) {
-        if (!std::regex_search(parameter->spec.name, regex)) continue;
+        if (!pattern.is_inside(parameter->spec.name)) continue;
         names.insert(parameter->spec.name);
         found = true;
       }
-      if (!found) fail(Code::kInvalidArgument, "model.trainable: '", pattern, "' matches no parameter");
+      if (!found) fail(Code::kInvalidArgument, "model.trainable: '", text, "' matches no parameter");
     }
   }
   for (const std::string& name : names) {

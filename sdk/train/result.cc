@@ -53,18 +53,22 @@ Result open_checkpoint(std::shared_ptr<Runtime> runtime, const std::string& fold
 
 }  // namespace
 
+std::string checkpoint_of(FileSystem& files, const std::string& path, bool best) {
+  if (files.exists(join_path(path, "manifest.pb")) || !files.exists(join_path(path, kJobFile))) return path;
+  const std::string folder = join_path(path, kCheckpointsFolder);
+  const std::string chosen = best ? checkpoint::best_checkpoint(files, folder) : checkpoint::latest_checkpoint(files, folder);
+  if (chosen.empty() && best) {
+    fail(Code::kNotFound, path, " has no best checkpoint; checkpoint.keep_best makes a job record one");
+  }
+  if (chosen.empty()) fail(Code::kNotFound, path, " is a job without a whole checkpoint");
+  return chosen;
+}
+
 Result open_result(std::shared_ptr<Runtime> runtime, const std::string& path, const models::LoadOptions& options, bool best) {
   FileSystem& files = runtime->files;
   if (!files.exists(path)) fail(Code::kNotFound, path, " is not there");
-  if (files.exists(join_path(path, "manifest.pb"))) return open_checkpoint(std::move(runtime), path);
-  if (files.exists(join_path(path, kJobFile))) {
-    const std::string folder = join_path(path, kCheckpointsFolder);
-    const std::string chosen = best ? checkpoint::best_checkpoint(files, folder) : checkpoint::latest_checkpoint(files, folder);
-    if (chosen.empty() && best) {
-      fail(Code::kNotFound, path, " has no best checkpoint; checkpoint.keep_best makes a job record one");
-    }
-    if (chosen.empty()) fail(Code::kNotFound, path, " is a job without a checkpoint yet");
-    return open_checkpoint(std::move(runtime), chosen);
+  if (files.exists(join_path(path, "manifest.pb")) || files.exists(join_path(path, kJobFile))) {
+    return open_checkpoint(std::move(runtime), checkpoint_of(files, path, best));
   }
   if (files.exists(join_path(path, "adapter_config.json"))) {
     const std::string file = join_path(path, "adapter_config.json");

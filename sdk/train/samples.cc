@@ -6,6 +6,12 @@
 
 namespace inlaid::train {
 
+Json clock_variables(const text::ChatTemplate* chat_template, const std::string& clock) {
+  Json variables = Json::object();
+  if (!clock.empty() && chat_template != nullptr && chat_template->reads_clock()) variables["date"] = clock;
+  return variables;
+}
+
 SamplePrompts sample_prompts(const config::Config& config, const models::Model& model, const std::string& clock) {
   SamplePrompts samples;
   samples.options.max_new_tokens = config.integer("logging.sample_max_new_tokens");
@@ -18,9 +24,8 @@ SamplePrompts sample_prompts(const config::Config& config, const models::Model& 
     const auto prompt = entry.get<std::string>();
     std::string text = prompt;
     if (chat_template != nullptr) {
-      Json variables = Json::object();
-      if (!clock.empty()) variables["date"] = clock;
-      text = chat_template->render(Json::array({{{"role", "user"}, {"content", prompt}}}), true, variables);
+      text = chat_template->render(Json::array({{{"role", "user"}, {"content", prompt}}}), true,
+                                   clock_variables(chat_template.get(), clock));
     }
     samples.prompts.push_back(prompt);
     samples.ids.push_back(tokenizer->encode(text, chat_template == nullptr).ids);

@@ -16,6 +16,10 @@ struct SamplePrompts {
   GenerationOptions options;              // greedy; max_length is what the longest of them needs
 };
 
+// What a template is told of the time: the variable `date` = clock (YYYY-MM-DDThh:mm:ss, UTC; "" = now) for one that shows it, else
+// nothing, so that the token cache's key does not depend on it.
+Json clock_variables(const text::ChatTemplate* chat_template, const std::string& clock);
+
 // The prompts of a configuration; empty when it has none. kFailedPrecondition if the model has no tokenizer; kInvalidArgument
 // for a prompt that is too long for the model. `clock` as for open_data.
 SamplePrompts sample_prompts(const config::Config& config, const models::Model& model, const std::string& clock);

@@ -112,6 +112,7 @@ LossSums Trainer::accumulate(const data::MicroBatch& batch, const std::atomic<bo
     throw;
   }
   pending_.add(sums);
+  pending_count_ += static_cast<double>(sums.target_tokens);
   ++pending_micro_batches_;
   return sums;
 }
@@ -119,6 +120,7 @@ LossSums Trainer::accumulate(const data::MicroBatch& batch, const std::atomic<bo
 void Trainer::drop_gradients() {
   std::memset(gradients_.data(), 0, gradients_.size());
   pending_ = LossSums();
+  pending_count_ = 0;
   pending_micro_batches_ = 0;
 }
 
@@ -133,9 +135,9 @@ void Trainer::check_finite(double norm) const {
   if (std::isfinite(norm)) return;
   for (const Trained& trained : trained_) {
     if (!std::isfinite(squared_norm(trained.gradient))) {
+      const double loss = pending_.target_tokens > 0 ? pending_.loss / static_cast<double>(pending_.target_tokens) : 0;
       fail(Code::kFailedPrecondition, "step ", steps_done_ + 1, ": the gradient of ", trained.parameter->spec.name,
-           " is not finite (loss ", pending_.loss / static_cast<double>(pending_.target_tokens),
-           "); nothing was changed; a lower optim.learning_rate usually helps");
+           " is not finite (loss ", loss, "); nothing was changed; a lower optim.learning_rate usually helps");
     }
   }
   fail(Code::kFailedPrecondition, "step ", steps_done_ + 1, ": the norm of the gradient is not finite; nothing was changed");
@@ -150,7 +152,7 @@ StepResult Trainer::apply() {
   }
   double squares = 0;
   for (const Trained& trained : trained_) squares += squared_norm(trained.gradient);
-  const double scale = 1.0 / static_cast<double>(pending_.target_tokens);
+  const double scale = pending_count_ > 0 ? 1.0 / pending_count_ : 1.0;
   const double norm = std::sqrt(squares) * scale;
   try {
     check_finite(norm);
@@ -179,6 +181,7 @@ StepResult Trainer::apply() {
     device.adamw(args);
   }
 
+  ++weights_version_;
   StepResult result;
   result.step = ++steps_done_;
   result.sums = pending_;
@@ -187,6 +190,7 @@ StepResult Trainer::apply() {
   result.learning_rate = args.lr;
   result.epoch = epochs_done();
   pending_ = LossSums();
+  pending_count_ = 0;
   pending_micro_batches_ = 0;
   return result;
 }

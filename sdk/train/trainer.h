@@ -20,6 +20,7 @@
 #include "sdk/models/model.h"
 #include "sdk/optim/schedule.h"
 #include "sdk/train/batch_buffers.h"
+#include "sdk/train/pass.h"
 
 namespace inlaid::train {
 
@@ -76,6 +77,13 @@ class Trainer {
 
   // Forward and backward of one micro-batch. On kCancelled all gradients accumulated since the last apply() are dropped.
   LossSums accumulate(const data::MicroBatch& batch, const std::atomic<bool>* cancel);
+  // Forward for a host that has a loss of its own, with dropout as in accumulate(); the pass holds what its backward needs.
+  std::unique_ptr<Pass> forward(const data::MicroBatch& batch, const OutputSet& outputs, const std::atomic<bool>* cancel);
+  // Backward of such a pass of this trainer from the gradients that were set; adds to the gradients as accumulate() does, without
+  // any factor. `count` goes to the normaliser: apply() divides the sum of all gradients by the sum of the counts, where
+  // accumulate() counts its target tokens, and by nothing when that is 0. kFailedPrecondition also when the weights have changed
+  // since; on kCancelled as accumulate().
+  void backward(Pass& pass, double count, const std::atomic<bool>* cancel);
   // Clip, optimizer, schedule; zeroes the gradients. kFailedPrecondition if nothing was accumulated, or if a gradient is not
   // finite (naming the parameter); the weights are then unchanged.
   StepResult apply();
@@ -152,6 +160,9 @@ class Trainer {
   data::Cursor cursor_;
   LossSums pending_;
   int64_t pending_micro_batches_ = 0;
+  double pending_count_ = 0;     // what the pending gradients are divided by
+  int64_t weights_version_ = 0;  // changes with the weights
+  std::shared_ptr<const autograd::Program> pass_program_;  // made by the first forward()
 };
 
 }  // namespace inlaid::train

@@ -111,6 +111,7 @@ std::string Trainer::restore(const std::string& folder) {
     reader->read(record.name, record.role, {static_cast<std::byte*>(const_cast<void*>(record.data)), bytes});
   }
   drop_gradients();
+  ++weights_version_;
   steps_done_ = saved.step;
   cursor_ = {saved.epoch, saved.index};
   for (const auto& [key, value] : live.items()) set(key, to_text(value));

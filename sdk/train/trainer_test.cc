@@ -1,5 +1,6 @@
 // What the trainer guarantees: bits that do not depend on threads, interruption or the cut into micro-batches; sums that do not
 // depend on packing; the same answers from cache, adapter and merged weights.
+#include "sdk/train/logits.h"
 #include "sdk/train/trainer.h"
 
 #include <gtest/gtest.h>

@@ -65,6 +65,9 @@ TEST_F(Errors, ReleasesAndGettersTakeNull) {
   inlaid_event_release(nullptr);
   inlaid_job_release(nullptr);
   inlaid_generator_release(nullptr);
+  inlaid_pass_release(nullptr);
+  EXPECT_EQ(inlaid_pass_data(nullptr, "logits"), nullptr);
+  EXPECT_EQ(inlaid_pass_size(nullptr, "logits"), 0u);
   inlaid_cancel_trigger(nullptr);
   inlaid_run_cancel(nullptr);
   EXPECT_EQ(inlaid_has_feature(nullptr), 0);
@@ -150,6 +153,8 @@ TEST_F(Errors, HandlesMustNotBeNull) {
   EXPECT_TRUE(fails(inlaid_trainer_set(nullptr, "optim.learning_rate", "1"), code, n));
   EXPECT_TRUE(fails(inlaid_trainer_set(trainer, nullptr, "1"), code, n));
   EXPECT_TRUE(fails(inlaid_trainer_set(trainer, "optim.learning_rate", nullptr), code, n));
+  EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_export_certificate, nullptr, "x");
+  EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_export_certificate, runtime, nullptr);
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_list, nullptr, "x");
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_list, runtime, nullptr);
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_report, nullptr, "x");
@@ -228,6 +233,7 @@ TEST_F(Errors, OutPointersMustNotBeNull) {
   EXPECT_TRUE(fails(inlaid_job_model(nullptr, &some_model, nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_job_describe(nullptr, nullptr), code, {"NULL"}));
   EXPECT_TRUE(fails(inlaid_job_report(runtime, "x", nullptr), code, n));
+  EXPECT_TRUE(fails(inlaid_export_certificate(runtime, "x", nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_job_list(runtime, "x", nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_checkpoint_manifest(runtime, "x", 1, nullptr), code, n));
   EXPECT_TRUE(fails(inlaid_checkpoint_verify(runtime, "x", nullptr), code, n));

@@ -117,6 +117,44 @@ static void texts(inlaid_runtime *runtime, const char *tokenizer_json, inlaid_to
   REQUIRE(strstr(text_of(buffer), "<|im_start|>user\\nHi<|im_end|>") != NULL);
 }
 
+/* A loss of our own: the sum of log-probabilities, and of hidden states, whose gradients are ones. */
+static void passes(inlaid_model *model, inlaid_adapter *adapter, inlaid_trainer *trainer) {
+  static const int32_t tokens[] = {5, 6, 7, 8}, targets[] = {6, 7, -100, 9};
+  static const float ones[4] = {1, 1, 1, 1};
+  static float hidden_gradient[4 * 32];
+  inlaid_batch *batch = NULL;
+  inlaid_pass *pass = NULL, *reference = NULL;
+  inlaid_event *event = NULL;
+  struct DLManagedTensorVersioned *output = NULL;
+  int64_t shape[] = {4, 32};
+  tensor *given = calloc(1, sizeof *given);
+  const int before = deleted;
+  OK(inlaid_batch_create(&batch));
+  OK(inlaid_batch_add_int32(batch, "tokens", tokens, sizeof tokens));
+  OK(inlaid_batch_add_int32(batch, "targets", targets, sizeof targets));
+  OK(inlaid_forward(model, adapter, batch, "{\"outputs\": [\"logits\"]}", NULL, &reference));
+  REQUIRE(inlaid_pass_size(reference, "logits") == 4 * 600 * sizeof(float));
+  REQUIRE(inlaid_pass_data(reference, "log_probs") == NULL);
+  inlaid_pass_release(reference);
+  OK(inlaid_trainer_forward(trainer, batch, "{\"outputs\": [\"log_probs\", \"hidden_states\"]}", NULL, &pass));
+  OK(inlaid_pass_output(pass, "log_probs", &output));
+  REQUIRE(((tensor *)output)->data == (void *)(uintptr_t)inlaid_pass_data(pass, "log_probs"));
+  REQUIRE(((const float *)((tensor *)output)->data)[0] < 0 && ((const float *)((tensor *)output)->data)[2] == 0);
+  given->major = 1, given->deleter = count_deletion, given->data = hidden_gradient, given->device_type = 1, given->ndim = 2;
+  given->type_code = 2, given->bits = 32, given->lanes = 1, given->shape = shape;
+  OK(inlaid_pass_set_gradient(pass, "hidden_states", (struct DLManagedTensorVersioned *)given));
+  OK(inlaid_pass_set_gradient_f32(pass, "log_probs", ones, sizeof ones));
+  REQUIRE(deleted == before);
+  OK(inlaid_backward(pass, 3, NULL));
+  REQUIRE(deleted == before + 1);
+  inlaid_pass_release(pass);
+  ((tensor *)output)->deleter((tensor *)output);
+  OK(inlaid_trainer_apply(trainer, &event));
+  REQUIRE(inlaid_event_metric(event, "grad_norm") > 0);
+  inlaid_event_release(event);
+  inlaid_batch_release(batch);
+}
+
 static void steps(inlaid_runtime *runtime, inlaid_model *model, inlaid_adapter *adapter, inlaid_config *config,
                   inlaid_dataset *train, inlaid_dataset *eval, inlaid_cancel *cancel, const char *out) {
   static const int32_t tokens[] = {5, 6, 7, 8}, ends[] = {0, 4};
@@ -159,6 +197,7 @@ static void steps(inlaid_runtime *runtime, inlaid_model *model, inlaid_adapter *
   REQUIRE(inlaid_event_metric(event, "eval_loss") > 0);
   inlaid_event_release(event);
 
+  passes(model, adapter, trainer);
   OK(inlaid_checkpoint_save(trainer, checkpoint, NULL));
   OK(inlaid_checkpoint_restore(trainer, checkpoint));
   OK(inlaid_checkpoint_manifest(runtime, checkpoint, 1, &buffer));
@@ -218,6 +257,8 @@ static void results(inlaid_runtime *runtime, inlaid_model *model, inlaid_adapter
   REQUIRE(((tensor *)weights)->shape[0] == 32);
   ((tensor *)weights)->deleter((tensor *)weights);
   OK(inlaid_model_export(model, adapter, merged, "{\"format\": \"huggingface\", \"dtype\": \"f32\"}"));
+  OK(inlaid_export_certificate(runtime, merged, &buffer));
+  inlaid_buffer_release(buffer);
   OK(inlaid_result_open(runtime, merged, NULL, NULL, &reopened, &none));
   REQUIRE(none == NULL);
   inlaid_model_release(reopened);

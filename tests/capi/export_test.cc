@@ -122,5 +122,33 @@ TEST_F(Export, NamesTheTypesThatThereAre) {
                     {"huggingface; f32, bf16, f16 can"}));
 }
 
+// Every export says how near it comes, on its own files and on the data that it is given.
+TEST_F(Export, CarriesItsCertificate) {
+  const json data = {{"eval", folder_.job("")["data"]["eval"]}, {"max_length", folder_.job("")["data"]["max_length"]}};
+  for (const char* format : {"huggingface", "gguf"}) {
+    const std::string path = folder_ / format;
+    const json options = {{"format", format}, {"dtype", "f16"}, {"data", data}};
+    ok(inlaid_model_export(model_.get(), nullptr, path.c_str(), options.dump().c_str()));
+    const json certificate = parsed(inlaid_export_certificate, runtime_.get(), path.c_str());
+    EXPECT_EQ(certificate["format"], format);
+    EXPECT_EQ(certificate["dtype"], "f16");
+    EXPECT_GT(certificate["logits"]["max_abs_difference"], 0.0);
+    EXPECT_LT(certificate["logits"]["max_abs_difference"], 0.05);
+    EXPECT_EQ(certificate["held_out"]["loss"], trained_);
+    const Model again = load(path, "as_stored");
+    EXPECT_EQ(certificate["held_out"]["loss_exported"], loss_of(again.get(), config_.get()));
+    EXPECT_EQ(certificate["tokenizer"]["equal"], true);
+  }
+  const std::string plain = folder_ / "plain";
+  ok(inlaid_model_export(model_.get(), nullptr, plain.c_str(), R"({"certificate": false})"));
+  EXPECT_FAILS_OUT(inlaid_buffer, INLAID_NOT_FOUND, {"plain"}, inlaid_export_certificate, runtime_.get(), plain.c_str());
+  const std::string nowhere = folder_ / "nowhere";
+  EXPECT_FAILS_OUT(inlaid_buffer, INLAID_NOT_FOUND, {"nowhere"}, inlaid_export_certificate, runtime_.get(), nowhere.c_str());
+  EXPECT_TRUE(fails(inlaid_model_export(model_.get(), nullptr, nowhere.c_str(), R"({"data": {"eval": [{"path": "none.jsonl"}]}})"),
+                    INLAID_INVALID_ARGUMENT, {"none.jsonl"}));
+  EXPECT_TRUE(fails(inlaid_model_export(model_.get(), nullptr, nowhere.c_str(), R"({"data": {"evil": 1}})"), INLAID_INVALID_ARGUMENT,
+                    {"data.evil"}));
+}
+
 }  // namespace
 }  // namespace capi_test

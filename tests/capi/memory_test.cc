@@ -33,6 +33,11 @@ TEST(Memory, PlanIsPeak) {
        }},
       {"without evaluation data", [](json& job) { job["data"].erase("eval"); }},
       {"accumulated", [](json& job) { job["train"]["gradient_accumulation_steps"] = 3; }},
+      {"data in a file",
+       [&folder](json& job) {
+         job["data"]["resident_bytes"] = 1;
+         job["data"]["cache_dir"] = folder / "cache";
+       }},
   };
   for (bool lora : {true, false}) {
     for (const auto& [name, change] : variants) {

@@ -260,6 +260,7 @@ TEST(Run, ListOfJobs) {
   json endless = folder.job("jobs/c_running");
   endless["train"]["max_steps"] = 1000000;
   const Job job = make<Job>(inlaid_job_create, runtime.get(), make_config(endless).get());
+  const Job rival = make<Job>(inlaid_job_resume, runtime.get(), (folder / "jobs/c_running").c_str());
   RunHandle run = make<RunHandle>(inlaid_job_start, job.get());
   write_file(folder / "killed.json", [&] {
     json killed = folder.job("jobs/d_interrupted");
@@ -293,8 +294,9 @@ TEST(Run, ListOfJobs) {
   EXPECT_EQ(jobs["e_damaged"]["state"], "damaged");
   EXPECT_NE(jobs["e_damaged"]["text"].get<std::string>().find("job.json"), std::string::npos);
 
-  EXPECT_FAILS_OUT(inlaid_run, INLAID_FAILED_PRECONDITION, {"c_running"}, inlaid_job_start,
-                   make<Job>(inlaid_job_resume, runtime.get(), (folder / "jobs/c_running").c_str()).get());
+  EXPECT_FAILS_OUT(inlaid_run, INLAID_FAILED_PRECONDITION, {"c_running"}, inlaid_job_start, rival.get());
+  EXPECT_FAILS_OUT(inlaid_job, INLAID_FAILED_PRECONDITION, {"c_running"}, inlaid_job_resume, runtime.get(),
+                   (folder / "jobs/c_running").c_str());
   const ChildResult other = run_child({"resume", folder / "jobs/c_running", "1"});
   EXPECT_EQ(other.exit_code, 10 + INLAID_FAILED_PRECONDITION) << other.output;
   inlaid_run_cancel(run.get());

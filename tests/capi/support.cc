@@ -194,7 +194,8 @@ std::string generate(inlaid_model* model, inlaid_adapter* adapter, const std::ve
 
 std::string weight_bytes(inlaid_model* model) {
   std::string bytes;
-  for (const json& tensor : parsed(inlaid_model_describe, model)["tensors"]) {
+  const json described = parsed(inlaid_model_describe, model);
+  for (const json& tensor : described["tensors"]) {
     DLManagedTensorVersioned* managed = nullptr;
     ok(inlaid_model_get_tensor(model, tensor["name"].get<std::string>().c_str(), &managed));
     auto* t = reinterpret_cast<DlTensor*>(managed);

@@ -38,6 +38,7 @@ using Trainer = Owned<inlaid_trainer, inlaid_trainer_release>;
 using RunHandle = Owned<inlaid_run, inlaid_run_release>;
 using Event = Owned<inlaid_event, inlaid_event_release>;
 using Job = Owned<inlaid_job, inlaid_job_release>;
+using Pass = Owned<inlaid_pass, inlaid_pass_release>;
 using Generator = Owned<inlaid_generator, inlaid_generator_release>;
 
 // Throws the message of an error, which ends the test as failed.

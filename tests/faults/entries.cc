@@ -16,6 +16,7 @@ void drop(inlaid_adapter* h) { inlaid_adapter_release(h); }
 void drop(inlaid_dataset* h) { inlaid_dataset_release(h); }
 void drop(inlaid_batch* h) { inlaid_batch_release(h); }
 void drop(inlaid_trainer* h) { inlaid_trainer_release(h); }
+void drop(inlaid_pass* h) { inlaid_pass_release(h); }
 void drop(inlaid_run* h) { inlaid_run_release(h); }
 void drop(inlaid_event* h) { inlaid_event_release(h); }
 void drop(inlaid_job* h) { inlaid_job_release(h); }
@@ -87,6 +88,7 @@ const Entry kEntries[] = {
        });
      }, true},
     PLAIN(inlaid_model_export, h.model, h.adapter, (h.folder + "/export").c_str(), nullptr),
+    ENTRY(inlaid_export_certificate, inlaid_buffer, h.runtime, "/there is no such export"),
     ENTRY(inlaid_model_describe, inlaid_buffer, h.model),
     ENTRY(inlaid_model_tokenizer, inlaid_tokenizer, h.model),
     ENTRY(inlaid_model_get_tensor, DLManagedTensorVersioned, h.model, "model.norm.weight"),
@@ -107,6 +109,12 @@ const Entry kEntries[] = {
     ENTRY(inlaid_trainer_apply, inlaid_event, h.trainer),
     PLAIN(inlaid_trainer_set, h.trainer, "optim.weight_decay", "0.25"),
     ENTRY(inlaid_trainer_evaluate, inlaid_event, h.trainer, h.dataset, nullptr),
+    ENTRY(inlaid_trainer_forward, inlaid_pass, h.trainer, h.batch, nullptr, nullptr),
+    ENTRY(inlaid_forward, inlaid_pass, h.model, h.adapter, h.batch, nullptr, nullptr),
+    ENTRY(inlaid_pass_output, DLManagedTensorVersioned, h.pass, "log_probs"),
+    PLAIN(inlaid_pass_set_gradient, h.pass, "log_probs", nullptr),
+    PLAIN(inlaid_pass_set_gradient_f32, h.pass, "log_probs", kIds, sizeof kIds),
+    PLAIN(inlaid_backward, h.pass, 0.0, nullptr),
     ENTRY(inlaid_run_start, inlaid_run, h.trainer, nullptr, nullptr),
     ENTRY(inlaid_run_next, inlaid_event, h.run, 0),
     PLAIN(inlaid_run_request, h.run, "no such verb"),

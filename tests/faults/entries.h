@@ -20,6 +20,7 @@ struct Handles {
   inlaid_dataset* dataset = nullptr;
   inlaid_batch* batch = nullptr;
   inlaid_trainer* trainer = nullptr;
+  inlaid_pass* pass = nullptr;
   inlaid_run* run = nullptr;
   inlaid_job* job = nullptr;
   inlaid_generator* generator = nullptr;

@@ -115,10 +115,14 @@ class Live {
     batch_ = make<capi_test::Batch>(inlaid_batch_create);
     job_ = make<capi_test::Job>(inlaid_job_create, runtime_.get(), config_.get());
     trainer_ = make<capi_test::Trainer>(inlaid_job_trainer, job_.get());
+    const int32_t ids[] = {5, 6, 7};
+    capi_test::ok(inlaid_batch_add_int32(batch_.get(), "tokens", ids, sizeof ids));
+    capi_test::ok(inlaid_batch_add_int32(batch_.get(), "targets", ids, sizeof ids));
+    pass_ = make<capi_test::Pass>(inlaid_forward, model_.get(), adapter_.get(), batch_.get(), nullptr, nullptr);
     run_ = make<capi_test::RunHandle>(inlaid_job_start, job_.get());
     generator_ = make<capi_test::Generator>(inlaid_generator_create, model_.get(), adapter_.get(), nullptr);
     handles = {runtime_.get(), config_.get(), tokenizer_.get(), decoder_.get(), model_.get(),   adapter_.get(), dataset_.get(),
-               batch_.get(),   trainer_.get(), run_.get(),      job_.get(),     generator_.get(), folder_ / ""};
+               batch_.get(),   trainer_.get(), pass_.get(),      run_.get(),   job_.get(),     generator_.get(), folder_ / ""};
   }
   void finish() { EXPECT_EQ(capi_test::watch(run_.get()).end, "done"); }
   Handles handles;
@@ -135,6 +139,7 @@ class Live {
   capi_test::Batch batch_;
   capi_test::Job job_;
   capi_test::Trainer trainer_;
+  capi_test::Pass pass_;
   capi_test::RunHandle run_;
   capi_test::Generator generator_;
 };

@@ -104,14 +104,14 @@ def close(results, start):
 
 
 def ordinary_run(options):
-    data = builder.fetch_test_data()
+    data = None if options.list else builder.fetch_test_data()
     say(f"configure: {builder.configure(SOURCE, options.build):.1f} s")
-    say(f"build: {builder.compile_tree(options.build, builder.cores()):.1f} s")
-    chosen, case = units.select(units.find_all(SOURCE, options.build), options.filter)
     if options.list:
-        for unit in chosen:
+        for unit in units.select(units.find_all(SOURCE, options.build), options.filter)[0]:
             say(unit.name)
         return None
+    say(f"build: {builder.compile_tree(options.build, builder.cores()):.1f} s")
+    chosen, case = units.select(units.find_all(SOURCE, options.build), options.filter)
     if not chosen:
         raise Failure(f"no test matches {options.filter!r}")
     say(f"{len(chosen)} test programs and files, {options.jobs} at a time, model in {data}")

@@ -1,4 +1,4 @@
-"""samples/python/finetune.py, on the tiny model with a chat template."""
+"""The samples, on the tiny model with a chat template."""
 
 import json
 import os
@@ -6,28 +6,40 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 import inlaid
 import tiny
 
 
-def test_finetune_answers_and_goes_on(runtime, tmp_path):
-    folder, rows, out = tmp_path / "model", tmp_path / "rows.jsonl", tmp_path / "out"
+def tiny_model(runtime, tmp_path):
+    """A folder with the tiny model, its tokenizer and a chat template."""
+    folder = tmp_path / "model"
     with inlaid.Model(runtime, tiny.config(tmp_path)) as model:
         model.export(folder)
     shutil.copy(tiny.TOKENIZER, folder / "tokenizer.json")
     shutil.copy(tiny.CHATML, folder / "chat_template.jinja")
+    return folder
+
+
+def output_of(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100,
+                          env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+    output = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, output
+    return output
+
+
+def test_finetune_answers_and_goes_on(runtime, tmp_path):
+    folder, rows, out = tiny_model(runtime, tmp_path), tmp_path / "rows.jsonl", tmp_path / "out"
     with open(rows, "w", encoding="utf-8") as file:
         for i in range(200):
             row = [{"role": "user", "content": f"say {i}"}, {"role": "assistant", "content": "red house"}]
             file.write(json.dumps({"messages": row}) + "\n")
 
     def run():
-        command = [sys.executable, os.path.join(tiny.SOURCE, "samples/python/finetune.py"), folder, rows, out, "say 7"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100,
-                              env={**os.environ, "PYTHONIOENCODING": "utf-8"})
-        output = done.stdout.decode()
-        assert done.returncode == 0, output
-        events, answer = output.split("done 60 done\n")
+        sample = os.path.join(tiny.SOURCE, "samples/python/finetune.py")
+        events, answer = output_of([sys.executable, sample, folder, rows, out, "say 7"]).split("done 60 done\n")
         return [float(line.split()[-1]) for line in events.splitlines() if line.startswith("step ")], answer
 
     losses, answer = run()
@@ -37,3 +49,12 @@ def test_finetune_answers_and_goes_on(runtime, tmp_path):
         expected = generator.generate([{"role": "user", "content": "say 7"}])
     assert expected and answer == expected + "\n"
     assert run() == ([], answer)  # the second time there is nothing left to train
+
+
+@pytest.mark.parametrize("sample", ["samples/python/own_loss.py", "samples/own_loss_c/run"])
+def test_own_loss_raises_the_reward(runtime, tmp_path, sample):
+    folder, program = str(tiny_model(runtime, tmp_path)), os.path.join(tiny.SOURCE, sample)
+    output = output_of([sys.executable, program, folder, "60"] if sample.endswith(".py") else [program, "60", folder])
+    rewards = [float(line.split()[3]) for line in output.splitlines() if line.startswith("step ")]
+    assert len(rewards) == 60
+    assert sum(rewards[-10:]) / 10 > sum(rewards[:10]) / 10 + 0.1, rewards

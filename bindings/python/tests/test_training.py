@@ -91,6 +91,7 @@ def test_lora_trains_only_the_adapter_and_survives_its_folder(runtime, tmp_path)
         assert adapter.describe()
         assert inlaid.evaluate(model, held_out, inlaid.Adapter.load(model, tmp_path / "peft"))["eval_loss"] == trained
         model.export(tmp_path / "merged", adapter, dtype="f32")
+        assert inlaid.Model.certificate(runtime, tmp_path / "merged")["logits"]["max_abs_difference"] < 1e-5
         with inlaid.Model.load(runtime, tmp_path / "merged", {"tokenizer": tiny.TOKENIZER}) as merged:
             assert inlaid.evaluate(merged, held_out)["eval_loss"] == pytest.approx(trained, abs=1e-5)
 

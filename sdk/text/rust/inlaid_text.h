@@ -60,10 +60,11 @@ int32_t inlaid_text_template_new(const uint8_t* source, size_t size, inlaid_text
 void inlaid_text_template_free(inlaid_text_template* chat_template);
 // Renders with the variables of a JSON object. Deep. `seconds` since 1970 is the clock of strftime_now,
 // unless the variable `date` holds an ISO date. mark_begin and mark_end: code points to write around
-// generation blocks, 0 = none.
+// generation blocks, 0 = none. *steps is what the render may spend, an instruction or 64 bytes being one step;
+// on success it becomes what it spent.
 int32_t inlaid_text_template_render(const inlaid_text_template* chat_template, const uint8_t* variables,
                                     size_t size, int64_t seconds, uint32_t mark_begin, uint32_t mark_end,
-                                    inlaid_text_bytes* out, inlaid_text_bytes* error);
+                                    uint64_t* steps, inlaid_text_bytes* out, inlaid_text_bytes* error);
 
 #ifdef __cplusplus
 }

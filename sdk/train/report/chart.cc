@@ -4,11 +4,15 @@
 #include <cmath>
 #include <cstdio>
 
+#include "sdk/base/json.h"
+
 namespace inlaid::train {
 namespace {
 
 // Units of the drawing; about one per pixel on a telephone.
 constexpr double kWidth = 400, kHeight = 200, kLeft = 46, kRight = 8, kTop = 8, kBottom = 24;
+
+constexpr double kSmallest = 1e-100;
 
 // Steps of 1, 2 or 5 times a power of ten, about `wanted` of them over the span.
 double round_step(double span, int wanted) {
@@ -25,8 +29,10 @@ struct Axis {
 };
 
 Axis axis(double low, double high, int wanted) {
-  if (!(high > low)) {
-    const double margin = low == 0 ? 1 : std::fabs(low) * 0.1;
+  // A span that is nothing beside the values, or beside the smallest numbers, has no round steps.
+  const double size = std::max(std::fabs(low), std::fabs(high));
+  if (!(high - low > size * 1e-9) || high - low < kSmallest) {
+    const double margin = size < kSmallest ? 1 : size * 0.1;
     low -= margin;
     high += margin;
   }
@@ -90,7 +96,7 @@ std::string data_of(const Line& line, double divisor) {
     append(std::to_string(point.step), &steps);
     append(value, &values);
   }
-  return "{\"name\":\"" + line.name + "\",\"steps\":[" + steps + "],\"values\":[" + values + "]}";
+  return "{\"name\":" + to_text(Json(line.name)) + ",\"steps\":[" + steps + "],\"values\":[" + values + "]}";
 }
 
 }  // namespace
@@ -140,7 +146,7 @@ std::string line_chart(const std::string& title, const std::vector<Line>& all, d
     last = std::max(last, line.curve->points().back().step);
   }
   const Axis y = axis(low / divisor, high / divisor, 4);
-  Axis x = axis(static_cast<double>(first), static_cast<double>(std::max(last, first + 1)), 4);
+  Axis x = axis(static_cast<double>(first), std::max(static_cast<double>(last), static_cast<double>(first) + 1), 4);
   x.step = std::max(1.0, x.step);
   x.low = std::floor(x.low);
   x.high = std::ceil(x.high);

@@ -6,6 +6,9 @@
 namespace inlaid::train {
 namespace {
 
+// Sums and spans of any number of values stay finite.
+constexpr double kLargest = 1e100;
+
 void merge(Curve::Point* into, const Curve::Point& point) {
   into->step = point.step;
   into->sum += point.sum;
@@ -17,7 +20,7 @@ void merge(Curve::Point* into, const Curve::Point& point) {
 }  // namespace
 
 void Curve::add(int64_t step, double value) {
-  if (!std::isfinite(value)) return;
+  if (!(std::fabs(value) <= kLargest)) return;
   while (!points_.empty() && points_.back().step >= step) points_.pop_back();
   const Point point{step, value, 1, value, value};
   if (!points_.empty() && points_.back().count < merged_) {

@@ -22,7 +22,7 @@ class Curve {
   explicit Curve(size_t limit = 1024) : limit_(limit) {}
 
   // Steps come in ascending order. One that is not above the last means that the run went back to a checkpoint: what was
-  // added from there on is dropped. Values that are not finite are left out.
+  // added from there on is dropped. Values that are not finite, or over 1e100, are left out.
   void add(int64_t step, double value);
 
   const std::vector<Point>& points() const { return points_; }

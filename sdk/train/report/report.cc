@@ -1,5 +1,6 @@
 #include "sdk/train/report/report.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "sdk/base/json.h"
@@ -20,7 +21,7 @@ std::string number(const char* format, double value) {
 }
 
 std::string duration(double seconds) {
-  const auto s = static_cast<long long>(seconds);
+  const auto s = static_cast<long long>(std::min(seconds, 1e12));
   char text[48];
   if (s >= 3600) {
     std::snprintf(text, sizeof text, "%lld h %02lld min", s / 3600, s / 60 % 60);
@@ -111,6 +112,7 @@ std::string data_table(const Json& data) {
       "<th class=n>held out</th><th class=n>refused</th><th class=n>dropped</th><th class=n>tokens</th><th class=n>targets</th></tr>\n";
   std::string rows;
   for (const auto& [split, report] : data.items()) {
+    if (!report.is_object()) continue;
     out += "<tr><td>" + html_escape(split) + "</td>";
     for (const char* key : {"rows", "used", "truncated", "held_out", "refused", "dropped", "tokens", "target_tokens"}) {
       const Json value = report.value(key, Json());
@@ -121,10 +123,12 @@ std::string data_table(const Json& data) {
     out += "</tr>\n";
     size_t shown = 0;
     for (const char* kind : {"refused", "dropped"}) {
-      for (const Json& row : report.value(kind, Json::array())) {
+      const Json list = report.value(kind, Json());
+      if (!list.is_array()) continue;
+      for (const Json& row : list) {
         if (++shown > kShownRows) break;
-        rows += std::string(kind) + " " + row.value("file", "") + ":" + std::to_string(row.value("row", int64_t{0})) + ": " +
-                row.value("reason", "") + "\n";
+        rows += std::string(kind) + " " + text_in(row, "file") + ":" + std::to_string(integer_in(row, "row")) + ": " +
+                text_in(row, "reason") + "\n";
       }
     }
     if (shown > kShownRows) rows += "… all of them are in data_report.json\n";
@@ -144,17 +148,16 @@ std::string notes(const char* title, const std::vector<RunRecord::Note>& list) {
 }
 
 std::string head(const RunRecord& record, const std::string& folder) {
-  const Json config = record.job.value("config", Json::object());
-  const Json model = config.value("model", Json::object()), adapter = config.value("adapter", Json::object());
-  const std::string path = model.contains("path") && model["path"].is_string() ? model["path"].get<std::string>() : "from scratch";
-  const bool lora = adapter.contains("peft_type") && adapter["peft_type"].is_string();
+  const Json config = object_in(record.job, "config");
+  const std::string path = text_in(object_in(config, "model"), "path", "from scratch");
+  const std::string adapter = text_in(object_in(config, "adapter"), "peft_type");
   std::string out = "<h1>" + html_escape(base_name(folder)) + "</h1>\n<p>" + html_escape(path) + ", ";
-  out += lora ? html_escape(adapter["peft_type"].get<std::string>()) + " adapter" : "all weights";
+  out += adapter.empty() ? "all weights" : html_escape(adapter) + " adapter";
   out += "</p>\n<p>" + html_escape(record.end.empty() ? record.state : record.end) + " after step " +
-         std::to_string(record.steps_done) + "; created " + html_escape(record.job.value("created", "")) + " UTC by Inlaid " +
-         html_escape(record.job.value("inlaid_version", "")) + "</p>\n";
+         std::to_string(record.steps_done) + "; created " + html_escape(text_in(record.job, "created")) + " UTC by Inlaid " +
+         html_escape(text_in(record.job, "inlaid_version")) + "</p>\n";
   if (record.unreadable_lines > 0) {
-    out += "<p>" + std::to_string(record.unreadable_lines) + " lines of events.jsonl were cut off and are not shown.</p>\n";
+    out += "<p>" + std::to_string(record.unreadable_lines) + " lines of events.jsonl are cut off or damaged and not shown.</p>\n";
   }
   return out;
 }

@@ -35,7 +35,7 @@ void add_metrics(const Json& event, int64_t step, std::map<std::string, Curve>* 
 }
 
 void add_sample(const Json& event, int64_t step, std::vector<RunRecord::Sample>* samples) {
-  const std::string prompt = event.value("prompt", ""), text = event.value("text", "");
+  const std::string prompt = text_in(event, "prompt"), text = text_in(event, "text");
   auto found = std::find_if(samples->begin(), samples->end(), [&](const auto& sample) { return sample.prompt == prompt; });
   if (found == samples->end()) {
     samples->push_back({prompt, text, text, step, step});
@@ -45,11 +45,21 @@ void add_sample(const Json& event, int64_t step, std::vector<RunRecord::Sample>*
   }
 }
 
+bool has_types(const Json& event) {
+  const auto is = [&](const char* key, auto test) {
+    const auto found = event.find(key);
+    return found == event.end() || test(*found);
+  };
+  const auto text = [](const Json& value) { return value.is_string(); };
+  return is("event", text) && is("text", text) && is("prompt", text) &&
+         is("step", [](const Json& value) { return value.is_number_integer(); }) &&
+         is("time", [](const Json& value) { return value.is_number(); });
+}
+
 void add_event(const Json& event, RunRecord* record) {
-  const std::string kind = event.value("event", "");
-  const int64_t step = event.value("step", int64_t{0});
-  const std::string text = event.value("text", "");
-  const double time = event.value("time", 0.0);
+  const std::string kind = text_in(event, "event"), text = text_in(event, "text");
+  const int64_t step = integer_in(event, "step");
+  const double time = event.contains("time") ? event["time"].get<double>() : 0;
   if (record->first_time == 0) record->first_time = time;
   record->last_time = std::max(record->last_time, time);
   if (kind == "step") {
@@ -76,9 +86,28 @@ void add_event(const Json& event, RunRecord* record) {
   }
 }
 
-Json read_json(FileSystem& files, const std::string& path) { return parse_json(read_text(files, path), path); }
+Json read_json(FileSystem& files, const std::string& path) {
+  Json json = parse_json(read_text(files, path), path);
+  if (!json.is_object()) fail(Code::kDataLoss, path, ": must hold a JSON object");
+  return json;
+}
 
 }  // namespace
+
+std::string text_in(const Json& object, const char* key, const std::string& otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+int64_t integer_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+Json object_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_object() ? *found : Json::object();
+}
 
 RunRecord read_run_record(FileSystem& files, const std::string& folder) {
   const std::string job = join_path(folder, kJobFile), data = join_path(folder, kDataReportFile);
@@ -92,10 +121,13 @@ RunRecord read_run_record(FileSystem& files, const std::string& folder) {
     Json event;
     try {
       event = parse_json(line, events);
-      if (event.is_object()) add_event(event, &record);
     } catch (const Error&) {
       ++record.unreadable_lines;
-    } catch (const nlohmann::json::exception&) {  // a field of another type
+      return;
+    }
+    if (event.is_object() && has_types(event)) {
+      add_event(event, &record);
+    } else {
       ++record.unreadable_lines;
     }
   });

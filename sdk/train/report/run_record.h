@@ -33,10 +33,15 @@ struct RunRecord {
   std::string end;                 // how it ended; "" while it goes on, or when it was killed
   int64_t steps_done = 0;
   double first_time = 0, last_time = 0;  // seconds since 1970
-  int64_t unreadable_lines = 0;          // cut off by a crash
+  int64_t unreadable_lines = 0;          // cut off by a crash, or no events
 };
 
-// kNotFound if the folder holds no job.
+// Members of an object that may be anything: `otherwise` where the key is missing or holds another type.
+std::string text_in(const Json& object, const char* key, const std::string& otherwise = "");
+int64_t integer_in(const Json& object, const char* key);
+Json object_in(const Json& object, const char* key);  // {}
+
+// kNotFound if the folder holds no job. A line of events.jsonl whose fields have other types is counted as unreadable.
 RunRecord read_run_record(FileSystem& files, const std::string& folder);
 
 }  // namespace inlaid::train

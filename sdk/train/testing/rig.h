@@ -38,9 +38,6 @@ data::MicroBatch make_batch(const std::vector<std::vector<int32_t>>& documents);
 // A deterministic document of `length` ids below `vocabulary`.
 std::vector<int32_t> make_document(int seed, int64_t length, int32_t vocabulary);
 
-// Logits [rows, vocabulary] of every row of a batch.
-std::vector<float> all_logits(const models::Model& model, const models::Adapter* adapter, const data::MicroBatch& batch);
-
 // Values of everything that trains, one after the other.
 std::vector<float> trained_values(const Trainer& trainer);
 

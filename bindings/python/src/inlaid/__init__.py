@@ -22,6 +22,7 @@ from ._event import Event  # noqa: E402
 from ._generator import Generator, Token  # noqa: E402
 from ._job import Job  # noqa: E402
 from ._model import Adapter, Model, open_result  # noqa: E402
+from ._pass import Pass, forward  # noqa: E402
 from ._run import Run  # noqa: E402
 from ._runtime import CancelToken, Runtime  # noqa: E402
 from ._tensor import Tensor  # noqa: E402
@@ -34,8 +35,8 @@ __version__ = version()
 __all__ = [
     "Aborted", "Adapter", "AlreadyExists", "Batch", "CancelToken", "Cancelled", "Config", "DataLoss", "Dataset",
     "DeadlineExceeded", "Decoder", "Error", "Event", "FailedPrecondition", "Generator", "Internal", "InvalidArgument",
-    "Job", "Model", "NotFound", "OutOfRange", "PermissionDenied", "ResourceExhausted", "Run", "Runtime", "Tensor",
+    "Job", "Model", "NotFound", "OutOfRange", "Pass", "PermissionDenied", "ResourceExhausted", "Run", "Runtime", "Tensor",
     "Token", "Tokenizer", "Trainer", "Unauthenticated", "Unavailable", "Unimplemented", "checkpoint_manifest",
-    "checkpoint_manifest_bytes", "checkpoint_verify", "evaluate", "has_feature", "open_result", "plan", "schema",
+    "checkpoint_manifest_bytes", "checkpoint_verify", "evaluate", "forward", "has_feature", "open_result", "plan", "schema",
     "version",
 ]

@@ -38,7 +38,7 @@ class Dataset(Handle):
 
 
 class Batch(Handle):
-    """One micro-batch for Trainer.accumulate().
+    """One micro-batch for Trainer.accumulate() and forward().
 
     tokens: ids; targets: the id to predict at each row, -100 for none; cu_seqlens: boundaries of documents. Each is a
     sequence of ints, an object with a buffer of int32 or int64 (array, NumPy), or one with __dlpack__ (PyTorch). The
@@ -52,13 +52,13 @@ class Batch(Handle):
                 self.add(name, values)
 
     def add(self, name: str, values: Any) -> None:
-        if hasattr(values, "__dlpack__") and not _has_buffer(values):
-            _inlaid.batch_add_dlpack(self._c, name, _dlpack(values))
+        if hasattr(values, "__dlpack__") and not has_buffer(values):
+            _inlaid.batch_add_dlpack(self._c, name, dlpack_of(values))
         else:
             _inlaid.inlaid_batch_add_int32(self._c, name, int32_buffer(values, name))
 
 
-def _has_buffer(values: Any) -> bool:
+def has_buffer(values: Any) -> bool:
     try:
         memoryview(values)
     except TypeError:
@@ -66,7 +66,7 @@ def _has_buffer(values: Any) -> bool:
     return True
 
 
-def _dlpack(values: Any):
+def dlpack_of(values: Any):
     try:
         return values.__dlpack__(max_version=(1, 1))
     except TypeError:  # a producer from before version 1

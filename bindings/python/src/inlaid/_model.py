@@ -30,9 +30,15 @@ class Model(Handle):
     def export(self, path: PathLike, adapter: "Adapter | None" = None, options: Json | None = None, **more: Any) -> None:
         """Writes the model, with the adapter merged into it if one is given.
 
-        Options: format ("huggingface" or "gguf"), dtype ("f32", "bf16", "f16"; GGUF also "q8_0", "q4_0", "q4_k").
+        Options: format ("huggingface" or "gguf"), dtype ("f32", "bf16", "f16"; GGUF also "q8_0", "q4_0", "q4_k"), certificate
+        (True: compare the written files with this model, see certificate()), data (evaluation data for it, as in a configuration).
         """
         _inlaid.inlaid_model_export(self._c, capsule_of(adapter), path_text(path), options_json(options, more))
+
+    @staticmethod
+    def certificate(runtime: Runtime, path: PathLike) -> Dict[str, Any]:
+        """What an exported folder or GGUF file says of its own fidelity."""
+        return json.loads(_inlaid.inlaid_export_certificate(runtime._c, path_text(path)))
 
     def describe(self) -> Dict[str, Any]:
         """Configuration, parameter counts, table of tensors."""

@@ -1,4 +1,4 @@
-"""A weight as a tensor, for torch.from_dlpack, numpy.from_dlpack or plain Python."""
+"""A weight or an output as a tensor, for torch.from_dlpack, numpy.from_dlpack or plain Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HOST = (1, 0)
 
 
 class Tensor:
-    """A float32 copy of a weight in host memory. Consumers of __dlpack__ share this memory and keep it alive."""
+    """float32 in host memory: a copy of a weight, or an output of a Pass. Consumers of __dlpack__ share this memory and keep it alive."""
 
     dtype = "float32"
 

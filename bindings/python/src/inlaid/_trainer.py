@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Sequence
 
 from . import _inlaid
 from ._config import AnyConfig, config_of
@@ -13,6 +13,7 @@ from ._errors import OutOfRange
 from ._event import Event, event_of
 from ._handle import Handle, capsule_of
 from ._model import Adapter, Model
+from ._pass import Pass, outputs_json
 from ._run import Run
 from ._runtime import CancelToken, Runtime
 
@@ -47,6 +48,13 @@ class Trainer(Handle):
     def accumulate(self, batch: Batch, cancel: CancelToken | None = None) -> Event:
         """Forward and backward of one micro-batch; its gradients are added."""
         return event_of(_inlaid.inlaid_trainer_accumulate(self._c, batch._c, capsule_of(cancel)))
+
+    def forward(self, batch: Batch, outputs: Sequence[str] = ("log_probs",), cancel: CancelToken | None = None) -> Pass:
+        """Forward for a loss of your own; its backward() adds to the gradients, as accumulate() does.
+
+        Outputs: "log_probs", "logits", "hidden_states".
+        """
+        return Pass._of(_inlaid.inlaid_trainer_forward(self._c, batch._c, outputs_json(outputs), capsule_of(cancel)))
 
     def apply(self) -> Event:
         """Clipping, optimizer and schedule on the accumulated gradients."""

@@ -50,7 +50,8 @@
   PyBuffer_Release(&view$argnum);
 }
 %apply (const void *BYTES, uint64_t SIZE) {
-  (const void *utf8, uint64_t bytes), (const void *int32_ids, uint64_t bytes), (const void *int32_values, uint64_t bytes)
+  (const void *utf8, uint64_t bytes), (const void *int32_ids, uint64_t bytes), (const void *int32_values, uint64_t bytes),
+  (const void *f32_values, uint64_t bytes)
 };
 
 // ---- bytes and numbers out -----------------------------------------------------------------------------------------
@@ -113,6 +114,7 @@ HANDLE(inlaid_event)
 HANDLE(inlaid_run)
 HANDLE(inlaid_job)
 HANDLE(inlaid_generator)
+HANDLE(inlaid_pass)
 
 // A communicator cannot be made in this version: always None.
 %typemap(in) inlaid_comm *comm_or_null {
@@ -129,6 +131,10 @@ HANDLE(inlaid_generator)
 %ignore inlaid_runtime_create;     // create_runtime below
 %ignore inlaid_batch_add;          // batch_add_dlpack below
 %ignore inlaid_model_get_tensor;   // model_tensor below
+%ignore inlaid_pass_output;        // pass_tensor below
+%ignore inlaid_pass_set_gradient;  // pass_set_gradient_dlpack below
+%ignore inlaid_pass_data;          // a pointer is no thing for Python: pass_tensor
+%ignore inlaid_pass_size;
 
 // Getters and single stores: cheaper than giving the interpreter lock away.
 %nothread inlaid_abi_version;
@@ -164,6 +170,8 @@ inlaid_error *create_runtime(int32_t cpu_threads, const char *settings_json, inl
 // ---- DLPack: these touch Python objects, so they keep the interpreter lock ------------------------------------------
 %nothread library_path;
 %nothread batch_add_dlpack;
+%nothread pass_tensor;
+%nothread pass_set_gradient_dlpack;
 %nothread tensor_shape;
 %nothread tensor_bytes;
 %nothread tensor_dlpack;
@@ -195,6 +203,15 @@ PyObject *batch_add_dlpack(inlaid_batch *b, const char *name, PyObject *capsule)
 // Copy of a weight that any number of DLPack capsules may share.
 inlaid_error *model_tensor(inlaid_model *m, const char *name, inlaid_python_tensor **out) {
   return inlaid_python::model_tensor(m, name, out);
+}
+
+// An output of a pass: shares its memory.
+inlaid_error *pass_tensor(inlaid_pass *p, const char *output, inlaid_python_tensor **out) {
+  return inlaid_python::pass_tensor(p, output, out);
+}
+// Gives a pass the gradient in a capsule of __dlpack__; the capsule counts as consumed only on success.
+PyObject *pass_set_gradient_dlpack(inlaid_pass *p, const char *output, PyObject *capsule) {
+  return inlaid_python::pass_set_gradient(p, output, capsule);
 }
 PyObject *tensor_shape(const inlaid_python_tensor &tensor) { return inlaid_python::shape(tensor); }
 PyObject *tensor_bytes(const inlaid_python_tensor &tensor) { return inlaid_python::bytes(tensor); }

@@ -58,6 +58,28 @@ PyObject *new_capsule(Managed *managed, const char *name, PyCapsule_Destructor d
   return capsule;
 }
 
+// Gives the tensor of a capsule to `take`, which returns an error if it has not taken it.
+template <typename Take>
+PyObject *give(PyObject *capsule, Take &&take) {
+  DLManagedTensorVersioned *managed = nullptr;
+  const bool old = PyCapsule_IsValid(capsule, kUnversioned);
+  if (old) {
+    managed = upgraded(static_cast<DLManagedTensor *>(PyCapsule_GetPointer(capsule, kUnversioned)));
+  } else if (PyCapsule_IsValid(capsule, kVersioned)) {
+    managed = static_cast<DLManagedTensorVersioned *>(PyCapsule_GetPointer(capsule, kVersioned));
+  } else {
+    PyErr_SetString(PyExc_TypeError, "__dlpack__ must give a capsule 'dltensor_versioned' or 'dltensor' that is not yet used");
+    return nullptr;
+  }
+  if (inlaid_error *e = take(managed)) {
+    if (old) delete managed;  // the view only: the capsule still owns the tensor
+    raise(e);
+    return nullptr;
+  }
+  if (PyCapsule_SetName(capsule, old ? "used_dltensor" : "used_dltensor_versioned") != 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
 }  // namespace
 
 void raise(inlaid_error *e) {
@@ -99,28 +121,23 @@ const char *library_path() {
 }
 
 PyObject *batch_add(inlaid_batch *b, const char *name, PyObject *capsule) {
-  DLManagedTensorVersioned *managed = nullptr;
-  const bool old = PyCapsule_IsValid(capsule, kUnversioned);
-  if (old) {
-    managed = upgraded(static_cast<DLManagedTensor *>(PyCapsule_GetPointer(capsule, kUnversioned)));
-  } else if (PyCapsule_IsValid(capsule, kVersioned)) {
-    managed = static_cast<DLManagedTensorVersioned *>(PyCapsule_GetPointer(capsule, kVersioned));
-  } else {
-    PyErr_SetString(PyExc_TypeError, "__dlpack__ must give a capsule 'dltensor_versioned' or 'dltensor' that is not yet used");
-    return nullptr;
-  }
-  if (inlaid_error *e = inlaid_batch_add(b, name, managed)) {
-    if (old) delete managed;  // the view only: the capsule still owns the tensor
-    raise(e);
-    return nullptr;
-  }
-  if (PyCapsule_SetName(capsule, old ? "used_dltensor" : "used_dltensor_versioned") != 0) return nullptr;
-  Py_RETURN_NONE;
+  return give(capsule, [&](DLManagedTensorVersioned *t) { return inlaid_batch_add(b, name, t); });
+}
+
+PyObject *pass_set_gradient(inlaid_pass *p, const char *output, PyObject *capsule) {
+  return give(capsule, [&](DLManagedTensorVersioned *t) { return inlaid_pass_set_gradient(p, output, t); });
 }
 
 inlaid_error *model_tensor(inlaid_model *m, const char *name, inlaid_python_tensor **out) {
   DLManagedTensorVersioned *managed = nullptr;
   inlaid_error *e = inlaid_model_get_tensor(m, name, &managed);
+  if (e == nullptr) *out = new inlaid_python_tensor(managed, run_deleter<DLManagedTensorVersioned>);
+  return e;
+}
+
+inlaid_error *pass_tensor(inlaid_pass *p, const char *output, inlaid_python_tensor **out) {
+  DLManagedTensorVersioned *managed = nullptr;
+  inlaid_error *e = inlaid_pass_output(p, output, &managed);
   if (e == nullptr) *out = new inlaid_python_tensor(managed, run_deleter<DLManagedTensorVersioned>);
   return e;
 }

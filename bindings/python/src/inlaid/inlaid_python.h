@@ -30,7 +30,11 @@ const char *library_path();
 // Adds the tensor of a DLPack capsule. The capsule counts as consumed only when the library has taken it. Returns None.
 PyObject *batch_add(inlaid_batch *b, const char *name, PyObject *capsule);
 
+// The same for the gradient of an output.
+PyObject *pass_set_gradient(inlaid_pass *p, const char *output, PyObject *capsule);
+
 inlaid_error *model_tensor(inlaid_model *m, const char *name, inlaid_python_tensor **out);
+inlaid_error *pass_tensor(inlaid_pass *p, const char *output, inlaid_python_tensor **out);
 // Capsule "inlaid_tensor" that owns t.
 PyObject *wrap(inlaid_python_tensor *t);
 PyObject *shape(const inlaid_python_tensor &t);

@@ -2,9 +2,9 @@
 //! loop controls, generation blocks, `raise_exception`, `strftime_now` and its own `tojson`, without any
 //! access to files.
 //!
-//! Templates come from outside. A render may spend FUEL: minijinja charges one unit for an instruction and
-//! one for 64 bytes of data that the template makes, so fuel bounds time and memory together; recursion is
-//! limited by depth.
+//! Templates come from outside. A render may spend as many steps as its caller says: minijinja charges one
+//! for an instruction and one for 64 bytes of data that the template makes, so that steps bound time and
+//! memory together; recursion is limited by depth.
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State};
@@ -14,8 +14,6 @@ use crate::{clock, context, filters, generation, methods, python};
 
 const NAME: &str = "chat";
 const CLOCK: &str = "__clock__";
-/// About 4 million instructions, or 256 MiB of text. Real conversations of 100 turns spend some ten thousand.
-const FUEL: u64 = 1 << 22;
 /// Output over this is refused while it is written.
 const MAX_OUTPUT: usize = 64 << 20;
 
@@ -42,13 +40,14 @@ impl Template {
 
     /// Renders with the variables of the JSON object `variables`. `marks` = None, or two texts to write where
     /// a generation block begins and ends. `seconds` since 1970 is what strftime_now shows unless the
-    /// variable `date` holds an ISO date.
+    /// variable `date` holds an ISO date. `steps` is what it may spend; gives the text and what it spent.
     pub fn render(
         &self,
         variables: &str,
         seconds: i64,
         marks: Option<(String, String)>,
-    ) -> Result<String, Failure> {
+        steps: u64,
+    ) -> Result<(String, u64), Failure> {
         let mut map: Vec<(Value, Value)> = Vec::new();
         let mut clock = Value::from(seconds);
         for (key, value) in context::parse(variables)? {
@@ -65,17 +64,25 @@ impl Template {
             map.push((Value::from(generation::END), Value::from(end)));
         }
         let mut out = Limited { bytes: Vec::new(), over: false };
-        let template = match self.environment.get_template(NAME) {
+        // A copy shares the compiled template: some 100 reference counts.
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(steps));
+        let template = match environment.get_template(NAME) {
             Ok(template) => template,
             Err(error) => return failure(INVALID_ARGUMENT, describe(&error)),
         };
-        let result = template.render_captured_to(Value::from_pairs(map), &mut out).map(|_| ());
+        let result = template
+            .render_captured_to(Value::from_pairs(map), &mut out)
+            .map(|captured| captured.state().fuel_levels().map_or(steps, |(spent, _)| spent));
         match result {
-            Ok(()) => String::from_utf8(out.bytes).or_else(|error| failure(INVALID_ARGUMENT, error)),
+            Ok(spent) => match String::from_utf8(out.bytes) {
+                Ok(text) => Ok((text, spent)),
+                Err(error) => failure(INVALID_ARGUMENT, error),
+            },
             Err(_) if out.over => failure(RESOURCE_EXHAUSTED, format!("writes more than {MAX_OUTPUT} bytes")),
             Err(error) if out_of_fuel(&error) => failure(
                 RESOURCE_EXHAUSTED,
-                format!("runs out of its budget of {FUEL} steps (a step is one instruction or 64 bytes)"),
+                format!("runs out of its budget of {steps} steps (a step is one instruction or 64 bytes)"),
             ),
             Err(error) => failure(INVALID_ARGUMENT, describe(&error)),
         }
@@ -109,7 +116,6 @@ fn environment() -> Environment<'static> {
         environment.set_syntax(syntax);
     }
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.set_fuel(Some(FUEL));
     environment.set_recursion_limit(400);
     environment.set_unknown_method_callback(methods::unknown_method);
     environment.set_formatter(|out, state, value| {

@@ -43,11 +43,12 @@ pub unsafe extern "C" fn inlaid_text_template_free(template: *mut Template) {
     });
 }
 
+/// `*steps` is what the render may spend; on success it becomes what it spent.
 /// `mark_begin` and `mark_end` are code points to write around generation blocks, or 0 for none.
 ///
 /// # Safety
-/// `template` is a live handle; `variables` points to `size` bytes; `out` and `error` are places for one
-/// result each.
+/// `template` is a live handle; `variables` points to `size` bytes; `steps` to a number; `out` and `error` are
+/// places for one result each.
 #[no_mangle]
 pub unsafe extern "C" fn inlaid_text_template_render(
     template: *const Template,
@@ -56,6 +57,7 @@ pub unsafe extern "C" fn inlaid_text_template_render(
     seconds: i64,
     mark_begin: u32,
     mark_end: u32,
+    steps: *mut u64,
     out: *mut Bytes,
     error: *mut Bytes,
 ) -> i32 {
@@ -67,7 +69,9 @@ pub unsafe extern "C" fn inlaid_text_template_render(
             (Some(begin), Some(end)) if mark_begin != 0 && mark_end != 0 => Some((begin.into(), end.into())),
             _ => None,
         };
-        *out = Bytes::from_string(template.render(variables, seconds, marks)?);
+        let (text, spent) = template.render(variables, seconds, marks, *steps)?;
+        *out = Bytes::from_string(text);
+        *steps = spent;
         Ok(())
     })
 }

@@ -1,6 +1,9 @@
-#include "sdk/data/utf8.h"
+#include "sdk/base/utf8.h"
 
-namespace inlaid::data {
+#include <algorithm>
+#include <utility>
+
+namespace inlaid {
 namespace {
 
 // Length of the well-formed sequence at the start of `text` (not empty), or 0.
@@ -34,6 +37,28 @@ size_t first_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string one_line(std::string text, size_t limit) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (first_invalid_utf8(text) != std::string::npos) {
+    std::string valid;
+    for (size_t at = 0; at < text.size();) {
+      const size_t length = sequence_length(std::string_view(text).substr(at));
+      valid += length > 0 ? text.substr(at, length) : "\uFFFD";
+      at += length > 0 ? length : 1;
+    }
+    text = std::move(valid);
+  }
+  if (text.size() > limit) {
+    const auto inside = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
+    size_t head = limit * 3 / 4, tail = text.size() - limit / 4;
+    while (head > 0 && inside(head)) --head;
+    while (tail < text.size() && inside(tail)) ++tail;
+    text.replace(head, tail - head, "...");
+  }
+  std::replace_if(text.begin(), text.end(), is_control, ' ');
+  return text;
+}
+
 std::string excerpt(std::string_view text, size_t limit) {
   if (text.size() <= limit) return std::string(text);
   size_t cut = limit;
@@ -41,4 +66,4 @@ std::string excerpt(std::string_view text, size_t limit) {
   return std::string(text.substr(0, cut)) + "...";
 }
 
-}  // namespace inlaid::data
+}  // namespace inlaid
