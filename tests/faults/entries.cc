@@ -7,7 +7,6 @@ namespace {
 
 void drop(inlaid_runtime* h) { inlaid_runtime_release(h); }
 void drop(inlaid_cancel* h) { inlaid_cancel_release(h); }
-void drop(inlaid_config* h) { inlaid_config_release(h); }
 void drop(inlaid_buffer* h) { inlaid_buffer_release(h); }
 void drop(inlaid_tokenizer* h) { inlaid_tokenizer_release(h); }
 void drop(inlaid_decoder* h) { inlaid_decoder_release(h); }

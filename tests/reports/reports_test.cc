@@ -68,7 +68,8 @@ TEST(Reports, D3SavedFilesHoldEveryElement) {
   std::memcpy(&header_bytes, file.data(), sizeof header_bytes);
   const json header = json::parse(file.substr(8, header_bytes));
   uint64_t end = 0;
-  for (const json& tensor : parsed(inlaid_model_describe, model.get())["tensors"]) {
+  const json described = parsed(inlaid_model_describe, model.get());
+  for (const json& tensor : described["tensors"]) {
     const std::string name = tensor["name"];
     ASSERT_TRUE(header.contains(name)) << name;
     EXPECT_EQ(header[name]["shape"], tensor["shape"]) << name;
