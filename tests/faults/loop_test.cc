@@ -105,7 +105,7 @@ TEST(FaultLoop, TheNthArenaIsRefused) {
   run_script(undisturbed);
   const int64_t total = undisturbed.allocator.requests();
   ASSERT_GT(total, 30);
-  for (int64_t n : numbers(total, full() ? total : 20)) {
+  for (int64_t n : numbers(total, full() ? total : 10)) {
     const std::string what = "arena " + std::to_string(n) + " of " + std::to_string(total);
     Rig rig;
     rig.allocator.fail_at(n);
@@ -130,7 +130,7 @@ TEST(FaultLoop, TheNthFileOperationFails) {
   run_script(undisturbed);
   const int64_t total = undisturbed.files.operations();
   ASSERT_GT(total, 200);
-  for (int64_t n : numbers(total, full() ? total : 50)) {
+  for (int64_t n : numbers(total, full() ? total : 30)) {
     Rig rig;
     const Code code = n % 2 == 0 ? Code::kUnavailable : Code::kResourceExhausted;
     rig.files.fail_at(n, code);

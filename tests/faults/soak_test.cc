@@ -67,7 +67,7 @@ TEST(Soak, AThousandJobsLeaveNothingBehind) {
   json job = folder.job("out");
   job["train"]["max_steps"] = 2;
   const Config config = make_config(job);
-  const int cycles = full() ? 1000 : 60;
+  const int cycles = full() ? 1000 : 40;
   const auto settled = [&] {
     EXPECT_TRUE(soon([] { return status_number("Threads") == 1; }));
     return new_faults::live();
@@ -120,7 +120,7 @@ TEST(Soak, EveryOrderFromOtherThreads) {
   std::vector<int> order = {0, 1, 2, 3, 4, 5};
   int round = 0;
   do {
-    if (!full() && round++ % 6 != 0) continue;  // 120 of the 720 orders
+    if (!full() && round++ % 12 != 0) continue;  // 60 of the 720 orders
     Runtime runtime = make_runtime(1, json::object(), &vtable);
     Model model = make<Model>(inlaid_model_create, runtime.get(), config.get(), nullptr);
     Adapter adapter = make<Adapter>(inlaid_adapter_create, model.get(), config.get());
