@@ -14,7 +14,8 @@ inlaid_error *inlaid_checkpoint_manifest(inlaid_runtime *rt, const char *dir, in
   return guard([&] {
     required(out, "out");
     Runtime &runtime = *checked(rt, "runtime").value->runtime;
-    const std::unique_ptr<checkpoint::Reader> reader = checkpoint::Reader::open(runtime.files, train::checkpoint_of(runtime.files, &required(dir, "dir")));
+    const std::string folder = train::checkpoint_of(runtime.files, &required(dir, "dir"));
+    const std::unique_ptr<checkpoint::Reader> reader = checkpoint::Reader::open(runtime.files, folder);
     *out = buffer(as_json != 0 ? reader->manifest_json() : reader->manifest_bytes());
   });
 }

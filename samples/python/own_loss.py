@@ -11,7 +11,7 @@ import inlaid
 SAMPLES, TOKENS, REQUEST = 8, 14, [{"role": "user", "content": "Say something about the sea."}]
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 36
 config = {"model": {"path": sys.argv[1]}, "adapter": {"peft_type": "LORA", "r": 8, "target_modules": "all-linear"},
-          "train": {"max_steps": steps, "micro_batch_tokens": 512},
+          "train": {"max_steps": steps},
           "optim": {"learning_rate": 2e-3, "lr_scheduler_type": "constant"}}
 
 
@@ -23,6 +23,7 @@ def reward(text):
 with inlaid.Runtime() as runtime, inlaid.Model.load(runtime, sys.argv[1], weights_dtype="as_stored") as model:
     adapter = inlaid.Adapter(model, config)
     prompt = model.tokenizer.render_chat(REQUEST, add_generation_prompt=True)["ids"]
+    config["train"]["micro_batch_tokens"] = SAMPLES * (len(prompt) + TOKENS)
     with inlaid.Trainer(model, config, adapter) as trainer:
         for step in range(steps):
             tokens, targets, ends, answers = [], [], [0], []

@@ -7,8 +7,9 @@
 namespace inlaid::autograd {
 
 // Fills program.backward and the gradient fields of its nodes, starting from the nodes that hold a gradient of an input
-// after their forward pass (losses) and from those that are given one then (seeded()). Nodes in reverse; for each the input half, then the weight half. The first gradient
-// to reach a value writes its buffer, later ones add to it; what nobody needs is neither computed nor stored.
+// after their forward pass (losses) and from those that are given one then (seeded()). Nodes in reverse; for each the input
+// half, then the weight half. The first gradient to reach a value writes its buffer, later ones add to it; what nobody needs is
+// neither computed nor stored.
 //
 // Gradients that pass through an op unchanged share one buffer (the residual stream has one for all layers). That is right
 // as long as every reader of the older meaning runs before the next writer adds to the buffer: in this order a branch's

@@ -1,4 +1,4 @@
-"""The samples, on the tiny model with a chat template."""
+"""The samples."""
 
 import json
 import os
@@ -10,6 +10,8 @@ import pytest
 
 import inlaid
 import tiny
+
+MODEL = os.path.join(os.environ.get("INLAID_TEST_DATA", "/nowhere"), "SmolLM2-135M-Instruct.Q4_1.gguf")
 
 
 def tiny_model(runtime, tmp_path):
@@ -23,7 +25,7 @@ def tiny_model(runtime, tmp_path):
 
 
 def output_of(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100,
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
                           env={**os.environ, "PYTHONIOENCODING": "utf-8"})
     output = done.stdout.decode(errors="replace")
     assert done.returncode == 0, output
@@ -52,9 +54,10 @@ def test_finetune_answers_and_goes_on(runtime, tmp_path):
 
 
 @pytest.mark.parametrize("sample", ["samples/python/own_loss.py", "samples/own_loss_c/run"])
-def test_own_loss_raises_the_reward(runtime, tmp_path, sample):
-    folder, program = str(tiny_model(runtime, tmp_path)), os.path.join(tiny.SOURCE, sample)
-    output = output_of([sys.executable, program, folder, "60"] if sample.endswith(".py") else [program, "60", folder])
+def test_own_loss_raises_the_reward(sample):
+    """On the pretrained model, because a random one hardly ever says what is rewarded: a third of the steps of the sample."""
+    program = os.path.join(tiny.SOURCE, sample)
+    output = output_of([sys.executable, program, MODEL, "9"] if sample.endswith(".py") else [program, "9", MODEL])
     rewards = [float(line.split()[3]) for line in output.splitlines() if line.startswith("step ")]
-    assert len(rewards) == 60
-    assert sum(rewards[-10:]) / 10 > sum(rewards[:10]) / 10 + 0.1, rewards
+    assert len(rewards) == 9
+    assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.1, rewards

@@ -105,14 +105,14 @@ TEST_F(ReportTest, ReadsWhatIsThere) {
   EXPECT_EQ(record.samples[0].after, "after");
   EXPECT_EQ(record.end, "done");
   EXPECT_EQ(record.steps_done, 2);
-  EXPECT_EQ(record.unreadable_lines, 2) << "half a line and a step that is no number";
+  EXPECT_EQ(record.unreadable_lines, 3) << "half a line, no object, and a step that is no number";
   EXPECT_EQ(record.last_time - record.first_time, 105);
 }
 
 TEST_F(ReportTest, PageShowsItAndEscapesIt) {
   const std::string page = report_html(disk_, "/jobs/one");
   for (const char* part : {"3.5000 → 1.5000", "25.0 % → 75.0 %", "What is &lt;i&gt;?", "before &amp; all", "after", "no &lt;messages&gt;",
-                           "optim.learning_rate = 1e-05", "step-000003", "/m/&lt;b&gt;.gguf", "LORA adapter", "2 lines of events.jsonl",
+                           "optim.learning_rate = 1e-05", "step-000003", "/m/&lt;b&gt;.gguf", "LORA adapter", "3 lines of events.jsonl",
                            "Peak memory by category", "2026-01-02T03:04:05"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
