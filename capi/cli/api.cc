@@ -63,20 +63,23 @@ int64_t parse_bytes(const std::string &text) {
   for (const auto &[suffix, factor] : units) {
     if (end != text.c_str() && unit == suffix && std::isfinite(number) && number >= 1) return static_cast<int64_t>(number * factor);
   }
-  throw Failure(kUsage, "'" + text + "' is no amount of memory; write for example 4GiB or 500MB");
+  throw Failure(kUsage, "'" + text + "' is no number of bytes; write for example 4GiB or 500MB");
 }
 
-Runtime make_runtime(int threads, const std::string &memory_limit) {
+Runtime make_runtime(const RuntimeOptions &wanted) {
   inlaid_log_sink warnings = INLAID_LOG_SINK_INIT;
   warnings.min_level = INLAID_LOG_WARNING;
   warnings.write = [](void *, int32_t, const char *component, const char *utf8, uint64_t size) {
     std::fprintf(stderr, "inlaid: %s: %.*s\n", component, static_cast<int>(size), utf8);
   };
   inlaid_runtime_options options = INLAID_RUNTIME_OPTIONS_INIT;
-  options.cpu_threads = threads;
+  options.cpu_threads = wanted.threads;
   options.log_sink = &warnings;
   nlohmann::json settings = nlohmann::json::object();
-  if (!memory_limit.empty()) settings["memory_limit"] = parse_bytes(memory_limit);
+  if (!wanted.memory_limit.empty()) settings["memory_limit"] = parse_bytes(wanted.memory_limit);
+  if (!wanted.disk_limit.empty()) settings["disk_limit"] = parse_bytes(wanted.disk_limit);
+  if (wanted.wall_time_limit > 0) settings["wall_time_limit"] = wanted.wall_time_limit;
+  if (wanted.zero_memory) settings["zero_memory"] = true;
   const std::string text = settings.dump();
   options.settings_json = text.c_str();
   return make<Runtime>(inlaid_runtime_create, &options);

@@ -61,7 +61,13 @@ std::string text(F function, Args... args) {
           static_cast<size_t>(inlaid_buffer_size(buffer.get()))};
 }
 
-Runtime make_runtime(int threads, const std::string &memory_limit);
+struct RuntimeOptions {
+  int threads = 0;                        // 0 = all processors
+  std::string memory_limit, disk_limit;   // see parse_bytes; "" = none
+  double wall_time_limit = 0;             // seconds; 0 = none
+  bool zero_memory = false;
+};
+Runtime make_runtime(const RuntimeOptions &wanted);
 // "4GiB", "500MB", "123" to bytes; Failure(kUsage) otherwise.
 int64_t parse_bytes(const std::string &text);
 

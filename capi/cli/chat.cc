@@ -38,7 +38,7 @@ std::string answer(inlaid_generator *generator, inlaid_tokenizer *tokenizer, con
 }  // namespace
 
 int chat(const Common &common, const ChatOptions &options) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   const Opened opened = open_result(runtime.get(), options.path, options.weights_dtype, options.best);
   const Tokenizer tokenizer = make<Tokenizer>(inlaid_model_tokenizer, opened.model.get());
   const Generator generator = make<Generator>(inlaid_generator_create, opened.model.get(), opened.adapter.get(),

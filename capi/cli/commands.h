@@ -10,10 +10,8 @@
 
 namespace inlaid_cli {
 
-struct Common {
+struct Common : RuntimeOptions {
   bool json = false;
-  int threads = 0;
-  std::string memory_limit;
 };
 
 struct TrainOptions {

@@ -28,6 +28,10 @@ int main(int argc, char **argv) {
   app.add_flag("--json", common.json, "machine-readable output, one JSON document a line");
   app.add_option("--threads", common.threads, "threads (default: all processors)")->check(CLI::Range(0, 4096));
   app.add_option("--memory-limit", common.memory_limit, "hard limit of the engine's memory, for example 4GiB");
+  app.add_option("--disk-limit", common.disk_limit, "hard limit of the files that are written, output folder included");
+  app.add_option("--time-limit", common.wall_time_limit, "seconds after which training saves, stops and can be resumed")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--zero-memory", common.zero_memory, "fill buffers with zeros before their memory is given back");
   app.fallthrough();
 
   int result = kDone;
@@ -106,7 +110,7 @@ int main(int argc, char **argv) {
   command->add_option("path", path)->required();
   command->callback([&] { result = describe(common, path); });
 
-  command = app.add_subcommand("verify", "check every checksum of a checkpoint");
+  command = app.add_subcommand("verify", "check every hash of an output folder (inputs, outputs, checkpoints), or of one checkpoint");
   command->add_option("path", path)->required();
   command->callback([&] { result = verify(common, path); });
 

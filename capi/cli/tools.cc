@@ -51,7 +51,7 @@ nlohmann::ordered_json without_table(nlohmann::ordered_json described) {
 }  // namespace
 
 int evaluate(const Common &common, const EvalOptions &eval) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   TrainOptions options;
   options.model = eval.path;
   options.data = eval.data;
@@ -73,7 +73,7 @@ int evaluate(const Common &common, const EvalOptions &eval) {
 }
 
 int export_result(const Common &common, const ExportOptions &options) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   const Opened opened = open_result(runtime.get(), options.path, "", options.best);
   std::string to = options.to;
   const bool default_place = to.empty();
@@ -108,7 +108,7 @@ int convert(const Common &common, ExportOptions options) {
 }
 
 int describe(const Common &common, const std::string &path) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   std::string described;
   const std::filesystem::path folder = path;
   if (std::filesystem::exists(folder / "manifest.pb") || std::filesystem::exists(folder / "job.json")) {
@@ -122,21 +122,27 @@ int describe(const Common &common, const std::string &path) {
 }
 
 int verify(const Common &common, const std::string &path) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
-  const json report = json::parse(text(inlaid_checkpoint_verify, runtime.get(), path.c_str()));
+  const Runtime runtime = make_runtime(common);
+  const bool job = std::filesystem::exists(std::filesystem::path(path) / "job.json");
+  const json report = json::parse(job ? text(inlaid_job_verify, runtime.get(), path.c_str())
+                                      : text(inlaid_checkpoint_verify, runtime.get(), path.c_str()));
   if (common.json) {
     std::printf("%s\n", report.dump().c_str());
   } else {
-    for (const json &problem : report["problems"]) std::printf("damaged: %s\n", problem.get<std::string>().c_str());
+    for (const json &problem : report["problems"]) std::printf("wrong: %s\n", problem.get<std::string>().c_str());
     if (report.value("ok", false)) {
       std::printf("ok: %lld tensors, %lld bytes\n", report.value("tensors", 0LL), report.value("bytes", 0LL));
+      if (job) {
+        std::printf("ok: %lld inputs, %lld outputs, %lld checkpoints\n", report.value("inputs", 0LL), report.value("outputs", 0LL),
+                    report.value("checkpoints", 0LL));
+      }
     }
   }
   return report.value("ok", false) ? kDone : kDamaged;
 }
 
 int jobs(const Common &common, const std::string &folder) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   const json list = json::parse(text(inlaid_job_list, runtime.get(), folder.c_str()));
   if (common.json) {
     std::printf("%s\n", list.dump().c_str());
@@ -150,7 +156,7 @@ int jobs(const Common &common, const std::string &folder) {
 }
 
 int report(const Common &common, const std::string &path, const std::string &to) {
-  const Runtime runtime = make_runtime(common.threads, common.memory_limit);
+  const Runtime runtime = make_runtime(common);
   const std::string html = text(inlaid_job_report, runtime.get(), path.c_str());
   const std::string target = to.empty() ? (std::filesystem::path(path) / "report.html").string() : to;
   std::ofstream file(target, std::ios::binary);

@@ -12,15 +12,15 @@ using nlohmann::json;
 Runtime runtime_for(const Common &common, const inlaid_config *config) {
   const json canonical = json::parse(text(inlaid_config_to_json, config));
   const json &section = canonical.value("runtime", json::object());
-  int threads = common.threads;
-  if (threads == 0 && section.contains("cpu_threads") && section["cpu_threads"].is_number_integer()) {
-    threads = section["cpu_threads"].get<int>();
-  }
-  std::string limit = common.memory_limit;
-  if (limit.empty() && section.contains("memory_limit") && section["memory_limit"].is_number()) {
-    limit = std::to_string(section["memory_limit"].get<int64_t>());
-  }
-  return make_runtime(threads, limit);
+  RuntimeOptions options = common;
+  const auto integer = [&](const char *key) {
+    return section.contains(key) && section[key].is_number() ? section[key].get<int64_t>() : 0;
+  };
+  if (options.threads == 0) options.threads = static_cast<int>(integer("cpu_threads"));
+  if (options.memory_limit.empty() && integer("memory_limit") > 0) options.memory_limit = std::to_string(integer("memory_limit"));
+  if (options.disk_limit.empty() && integer("disk_limit") > 0) options.disk_limit = std::to_string(integer("disk_limit"));
+  options.zero_memory = options.zero_memory || section.value("zero_memory", false);
+  return make_runtime(options);
 }
 
 // What a job needs, for one that its memory limit refused; nothing if not even that can be said within the limit.

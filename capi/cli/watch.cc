@@ -188,8 +188,9 @@ int watch(inlaid_run *run, Interrupts &interrupts, const std::string &output_dir
     }
   }
   check(inlaid_run_join(run, -1));
-  if (served == 0) return kDone;
-  if (end == "stopped") screen.note("to go on: inlaid resume " + output_dir);
+  const bool out_of_time = end.rfind("stopped: ", 0) == 0;
+  if (served == 0 && !out_of_time) return kDone;
+  if (out_of_time || end == "stopped") screen.note("to go on: inlaid resume " + output_dir);
   return kInterrupted;
 }
 

@@ -125,16 +125,22 @@ typedef struct inlaid_runtime_options {
   int32_t cpu_threads;                     /* 0 = library chooses; the pool never exceeds this */
   const inlaid_allocator *host_allocator;  /* NULL = malloc family; copied, its user must outlive the runtime */
   const inlaid_log_sink *log_sink;         /* NULL = silent; copied, its user must outlive the runtime */
-  const char *settings_json;               /* {"memory_limit": bytes, "cpu_level": "portable" | "avx2" | "avx512"} */
+  const char *settings_json;               /* see below; NULL = {} */
   const void *next;                        /* reserved for chained extension structs; must be NULL */
 } inlaid_runtime_options;
 #define INLAID_RUNTIME_OPTIONS_INIT { (uint32_t)sizeof(inlaid_runtime_options), 0, NULL, NULL, NULL, NULL }
 
+/* settings_json: {"memory_limit": bytes of all buffers, "disk_limit": bytes of all files that the runtime writes and of the output
+ * folders of its jobs, "wall_time_limit": seconds that a run may last, "zero_memory": true = buffers are filled with zeros
+ * before their memory is given back, "cpu_level": "portable" | "avx2" | "avx512"}. The limits are hard: what would exceed
+ * memory_limit or disk_limit is RESOURCE_EXHAUSTED before a byte is taken or written, and the last checkpoint stays; a run
+ * whose time is up saves the last whole step and ends as stopped. */
 /* Creates a runtime (new): thread pool, kernels, log and settings. options NULL = all defaults. No environment variable
  * is read. Several runtimes with different settings may live in one process. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_runtime_create(const inlaid_runtime_options *options,
                                                               inlaid_runtime **out) INLAID_NOEXCEPT;
-/* JSON (new): versions, kernels in use, thread count, memory limit, and bytes in use and at the peak per category. */
+/* JSON (new): versions, kernels in use, thread count, limits, bytes on disk that count under disk_limit, and bytes of memory in
+ * use and at the peak per category. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_runtime_describe(inlaid_runtime *rt,
                                                                 inlaid_buffer **out_json) INLAID_NOEXCEPT;
 /* Cancels all runs and joins every SDK thread. Explicit, because releases never block. On DEADLINE_EXCEEDED the
@@ -440,9 +446,10 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_run_request(inlaid_run *r, const 
 /* inlaid_trainer_set before the next step; the answer is an event. Errors as there, at once. [any thread] */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_run_set(inlaid_run *r, const char *key,
                                                        const char *json) INLAID_NOEXCEPT;
-/* Ends the run as soon as possible, in any phase, without saving: one atomic store, async-signal-safe. [any thread] */
+/* Ends the run as soon as possible, in any phase, without saving: two atomic stores, async-signal-safe. [any thread] */
 INLAID_API void inlaid_run_cancel(inlaid_run *r) INLAID_NOEXCEPT;
-/* Waits for the end and returns the run's own error: NULL if it finished or was stopped, CANCELLED if cancelled.
+/* Waits for the end and returns the run's own error: NULL if it finished or was stopped (by a request or because its time was
+ * up, which DONE says), CANCELLED if cancelled.
  * DEADLINE_EXCEEDED on timeout. Repeatable. [any thread] */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_run_join(inlaid_run *r, int64_t timeout_ms) INLAID_NOEXCEPT;
 /* Cancels if it is still going, detaches, never blocks. */
@@ -471,12 +478,13 @@ INLAID_API void inlaid_event_release(inlaid_event *e) INLAID_NOEXCEPT;
 
 /* ---- 12. job: everything from one configuration --------------------------------------------------------- */
 typedef struct inlaid_job inlaid_job;
-/* Job (new): opens model, adapter, data and trainer, and writes job.json and data_report.json into output_dir, where
+/* Job (new): opens model, adapter, data and trainer, and writes job.json, data_report.json and audit.json into output_dir, where
  * events.jsonl and checkpoints/ follow. ALREADY_EXISTS if output_dir holds a job. A failure leaves no new folder behind. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_create(inlaid_runtime *rt, const inlaid_config *c,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
 /* Job (new) of an output folder, standing where its latest checkpoint left it; training goes on bit for bit. NOT_FOUND;
- * FAILED_PRECONDITION naming a model, tokenizer, template or data set that changed, or while a run trains in the folder. */
+ * FAILED_PRECONDITION naming every file of model, tokenizer, template, adapter or data that changed, or while a run trains in
+ * the folder. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_resume(inlaid_runtime *rt, const char *output_dir,
                                                           inlaid_job **out) INLAID_NOEXCEPT;
 /* JSON (new): the jobs whose output folders lie in dir, with their states: created, running, interrupted (its process was
@@ -498,6 +506,11 @@ INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_describe(inlaid_job *j, inlai
  * One self-contained file. NOT_FOUND. */
 INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_report(inlaid_runtime *rt, const char *output_dir,
                                                           inlaid_buffer **out_html) INLAID_NOEXCEPT;
+/* JSON (new): checks the hashes of everything that audit.json of an output folder records (the files that the job was made from,
+ * the files that it wrote) and every checkpoint. {"ok": bool, "problems": [text, ...], "inputs": n, "outputs": n,
+ * "checkpoints": n, "tensors": n, "bytes": n}. What changed or is damaged is content of the report, not an error. NOT_FOUND. */
+INLAID_API INLAID_MUSTUSE inlaid_error *inlaid_job_verify(inlaid_runtime *rt, const char *output_dir,
+                                                          inlaid_buffer **out_json) INLAID_NOEXCEPT;
 /* Drops the caller's reference; a run keeps what it needs alive. */
 INLAID_API void inlaid_job_release(inlaid_job *j) INLAID_NOEXCEPT;
 

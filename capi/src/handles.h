@@ -3,6 +3,7 @@
 #define INLAID_CAPI_SRC_HANDLES_H_
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,11 +25,13 @@ struct RuntimeState {
 
   // Runs that may still be going: shutdown cancels and joins them; afterwards none can start.
   std::mutex mutex;
-  std::vector<std::weak_ptr<train::Run>> runs;
+  using Runs = std::list<std::weak_ptr<train::Run>>;
+  Runs runs;
   bool down = false;
 
   void check_up();
-  void add(const std::shared_ptr<train::Run> &run);
+  // `place` is one element, made before the run starts: once it has, nothing may fail, for nobody would hold it.
+  void add(const std::shared_ptr<train::Run> &run, Runs place) noexcept;
 };
 
 // Every object below keeps the runtime's state alive.

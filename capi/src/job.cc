@@ -3,6 +3,7 @@
 #include "capi/include/inlaid.h"
 #include "capi/src/guard.h"
 #include "capi/src/handles.h"
+#include "sdk/train/audit.h"
 #include "sdk/train/job_list.h"
 #include "sdk/train/report/report.h"
 
@@ -62,6 +63,15 @@ inlaid_error *inlaid_job_report(inlaid_runtime *rt, const char *output_dir, inla
   });
 }
 
+inlaid_error *inlaid_job_verify(inlaid_runtime *rt, const char *output_dir, inlaid_buffer **out_json) INLAID_NOEXCEPT {
+  if (out_json != nullptr) *out_json = nullptr;
+  return guard([&] {
+    required(out_json, "out_json");
+    Runtime &runtime = *checked(rt, "runtime").value->runtime;
+    *out_json = buffer(to_text(train::verify_job(runtime, &required(output_dir, "output_dir"))));
+  });
+}
+
 inlaid_error *inlaid_job_start(inlaid_job *j, inlaid_run **out) INLAID_NOEXCEPT {
   if (out != nullptr) *out = nullptr;
   return guard([&] {
@@ -70,10 +80,12 @@ inlaid_error *inlaid_job_start(inlaid_job *j, inlaid_run **out) INLAID_NOEXCEPT 
     const Owner owner(job, "job");
     job.value->state->check_up();
     job.value->trainer->check_idle();
-    std::shared_ptr<train::Run> run = job.value->job->start();
-    job.value->trainer->run = run;
-    job.value->state->add(run);
-    *out = new inlaid_run(std::move(run), job.value->trainer);
+    auto handle = std::make_unique<inlaid_run>(nullptr, job.value->trainer);
+    RuntimeState::Runs place(1);
+    handle->value = job.value->job->start();
+    job.value->trainer->run = handle->value;
+    job.value->state->add(handle->value, std::move(place));
+    *out = handle.release();
   });
 }
 

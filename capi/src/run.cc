@@ -65,10 +65,12 @@ inlaid_error *inlaid_run_start(inlaid_trainer *t, inlaid_dataset *eval_data_or_n
     trainer.value->state->check_up();
     train::RunOptions options = parse_run_options(json);
     if (eval_data_or_null != nullptr) options.eval_data = checked(eval_data_or_null, "eval_data").value;
-    std::shared_ptr<train::Run> run = train::Run::start(trainer.value->trainer, std::move(options));
-    trainer.value->run = run;
-    trainer.value->state->add(run);
-    *out = new inlaid_run(std::move(run), trainer.value);
+    auto handle = std::make_unique<inlaid_run>(nullptr, trainer.value);
+    RuntimeState::Runs place(1);
+    handle->value = train::Run::start(trainer.value->trainer, std::move(options));
+    trainer.value->run = handle->value;
+    trainer.value->state->add(handle->value, std::move(place));
+    *out = handle.release();
   });
 }
 

@@ -35,6 +35,7 @@ T known_part(const T *caller, const T &defaults, const char *name) {
 
 struct Settings {
   uint64_t memory_limit = 0;
+  Duties duties;
   const kernels::KernelTable *kernels = nullptr;
   static Settings parse(const char *text);
 };
@@ -56,10 +57,15 @@ Settings Settings::parse(const char *text) {
   if (!json.is_object()) fail(Code::kInvalidArgument, what, " must be an object");
   for (const auto &[key, value] : json.items()) {
     if (value.is_null()) continue;
-    if (key == "memory_limit") {
+    if (key == "memory_limit" || key == "disk_limit") {
       const int64_t limit = int_at(json, key, what);
-      if (limit < 1) fail(Code::kInvalidArgument, what, ": memory_limit must be at least 1 byte");
-      settings.memory_limit = static_cast<uint64_t>(limit);
+      if (limit < 1) fail(Code::kInvalidArgument, what, ": ", key, " must be at least 1 byte");
+      (key == "memory_limit" ? settings.memory_limit : settings.duties.disk_limit) = static_cast<uint64_t>(limit);
+    } else if (key == "wall_time_limit") {
+      settings.duties.wall_time_limit = number_at(json, key, what);
+      if (!(settings.duties.wall_time_limit > 0)) fail(Code::kInvalidArgument, what, ": ", key, " must be greater than 0 seconds");
+    } else if (key == "zero_memory") {
+      settings.duties.zero_memory = bool_at(json, key, what);
     } else if (key == "cpu_level") {
       const std::string name = string_at(json, key, what);
       const kernels::CpuLevel best = level;
@@ -72,7 +78,7 @@ Settings Settings::parse(const char *text) {
       }
       if (!found) fail(Code::kInvalidArgument, what, ": cpu_level '", name, "' is none of portable, avx2, avx512");
     } else {
-      const std::string near = nearest(key, {"memory_limit", "cpu_level"});
+      const std::string near = nearest(key, {"memory_limit", "disk_limit", "wall_time_limit", "zero_memory", "cpu_level"});
       fail(Code::kInvalidArgument, what, ": unknown key '", key, "'", near.empty() ? "" : "; did you mean '" + near + "'?");
     }
   }
@@ -99,10 +105,11 @@ void RuntimeState::check_up() {
   if (down) fail(Code::kFailedPrecondition, "the runtime was shut down");
 }
 
-void RuntimeState::add(const std::shared_ptr<train::Run> &run) {
+void RuntimeState::add(const std::shared_ptr<train::Run> &run, Runs place) noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
   std::erase_if(runs, [](const std::weak_ptr<train::Run> &other) { return other.expired(); });
-  runs.push_back(run);
+  place.front() = run;
+  runs.splice(runs.end(), place);
   if (down) run->cancel();
 }
 
@@ -155,7 +162,8 @@ inlaid_error *inlaid_runtime_create(const inlaid_runtime_options *options, inlai
       allocator = std::make_shared<HostAllocator>(host);
     }
     state->runtime = std::make_shared<Runtime>(known.cpu_threads, settings.memory_limit,
-                                               std::move(allocator), posix_file_system(), make_log(known.log_sink), *settings.kernels);
+                                               std::move(allocator), posix_file_system(), make_log(known.log_sink),
+                                               *settings.kernels, settings.duties);
     *out = new inlaid_runtime(std::move(state));
   });
 }
@@ -172,6 +180,10 @@ inlaid_error *inlaid_runtime_describe(inlaid_runtime *rt, inlaid_buffer **out_js
     json["kernels"] = runtime.kernels.name;
     json["cpu_threads"] = runtime.pool.threads();
     json["memory_limit"] = runtime.memory->limit();
+    json["disk_limit"] = runtime.files.limit();
+    json["disk_used"] = runtime.files.used();
+    json["wall_time_limit"] = runtime.duties.wall_time_limit;
+    json["zero_memory"] = runtime.duties.zero_memory;
     json["settings"] = parse_json(rt->value->settings, "settings_json");
     for (int i = 0; i < kCategories; ++i) {
       const char *name = category_name(static_cast<Category>(i));

@@ -23,13 +23,17 @@ grep -q '^train: 3000 rows, 3000 used, 0 truncated' "$work/log" || fail "not eve
 grep -q '^eval: 100 rows, 100 used, 0 truncated' "$work/log" || fail "not every held-out row is used"
 
 # A job that its time limit stops: its folder is not overwritten, but gone on with.
+code=0
 "$inlaid" train "$here/job.json" --set "model.path=$model" --set data.eval=null --set train.max_steps=4 \
   --set train.micro_batch_tokens=128 --set checkpoint.save_steps=2 --set runtime.wall_time_limit=0.001 \
-  --out "$work/out" > "$work/log" 2>&1 || fail "train"
+  --out "$work/out" > "$work/log" 2>&1 || code=$?
+[ $code = 130 ] || fail "a run whose time is up ended with $code"
 code=0
 "$inlaid" train "$here/job.json" --set "model.path=$model" --out "$work/out" > "$work/log" 2>&1 || code=$?
 [ $code = 2 ] || fail "training into the folder of a job ended with $code"
-"$inlaid" --json resume "$work/out" > "$work/log" 2>&1 || fail "resume"
+code=0
+"$inlaid" --json resume "$work/out" > "$work/log" 2>&1 || code=$?
+[ $code = 130 ] || fail "its resume, under the same limit, ended with $code"
 "$inlaid" --json export "$work/out" --format peft --to "$work/adapter" > "$work/log" 2>&1 || fail "export"
 [ -f "$work/adapter/adapter_model.safetensors" ] || fail "no adapter"
 "$inlaid" --json chat "$work/out" --system Dictionary. --prompt "Define: lantern" --generation '{"max_new_tokens": 4}' \

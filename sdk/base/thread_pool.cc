@@ -209,6 +209,9 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
     const size_t started = state->workers.size();
     state->shut_down();
     fail(Code::kResourceExhausted, "cannot start thread ", started + 2, " of ", threads, ": ", error.what());
+  } catch (...) {  // no memory for a thread: those that run are to end, or their handles end the process
+    state->shut_down();
+    throw;
   }
 }
 

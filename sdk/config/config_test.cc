@@ -68,6 +68,8 @@ TEST(Config, DefaultsAreThoseOfTheReference) {
   EXPECT_EQ(to_text(c.value("logging.writers")), "[\"jsonl\",\"html\"]");
   EXPECT_EQ(c.text("runtime.devices"), "auto");
   EXPECT_EQ(c.optional_number("runtime.wall_time_limit"), std::nullopt);
+  EXPECT_EQ(c.optional_integer("runtime.disk_limit"), std::nullopt);
+  EXPECT_FALSE(c.flag("runtime.zero_memory"));
 
   const Config lora = Config::parse(R"({"adapter":{"peft_type":"LORA"}})");
   EXPECT_EQ(lora.number("optim.learning_rate"), 2e-4);
@@ -104,7 +106,8 @@ constexpr std::string_view kFull = R"({
                "stage_split": "auto", "deterministic_reduction": true},
   "checkpoint": {"save_steps": 4, "save_total_limit": 2, "async": false, "staging_bytes": 268435456},
   "logging": {"logging_steps": 2, "writers": ["jsonl"]},
-  "runtime": {"cpu_threads": 2, "memory_limit": 1000000000, "devices": "cpu", "wall_time_limit": 60},
+  "runtime": {"cpu_threads": 2, "memory_limit": 1000000000, "disk_limit": 2000000000, "zero_memory": true,
+              "devices": "cpu", "wall_time_limit": 60},
   "output_dir": "out"
 })";
 
@@ -174,7 +177,7 @@ TEST(Config, UnknownKeysNameThePathAndTheNearestKey) {
   expect_wrong(R"({"data":{"train":[{"path":"a"},{"pth":"b"}]}})",
                {"'data.train[1].pth'", "'data.train[1].path'"});
   expect_wrong(R"({"runtime":{"xyzzy":1}})",
-               {"'runtime.xyzzy'", "cpu_threads, memory_limit, devices, wall_time_limit"});
+               {"'runtime.xyzzy'", "cpu_threads, memory_limit, disk_limit, zero_memory, devices, wall_time_limit"});
   expect_wrong(R"({"xyzzy":1})", {"'xyzzy'", "model, adapter, data, train"});
   expect_wrong(R"({"train.seed":1})", {"'train.seed'"});
   expect_wrong(R"({"":1})", {"unknown"});

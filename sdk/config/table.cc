@@ -214,11 +214,16 @@ constexpr Key kTable[] = {
      .help = "Default: one per processor."},
     {.path = "runtime.memory_limit", .type = Type::kInteger, .min = 1,
      .help = "Bytes that the job's buffers may take; a hard limit. Default: none."},
+    {.path = "runtime.disk_limit", .type = Type::kInteger, .min = 1,
+     .help = "Bytes that the files of the job may take on disk; a hard limit. Default: none."},
+    {.path = "runtime.zero_memory", .type = Type::kFlag, .preset = "false",
+     .help = "Buffers are filled with zeros before their memory is given back."},
     {.path = "runtime.devices", .type = Type::kText, .preset = "\"auto\"", .values = "auto|cpu",
      .later = "cuda",
      .help = "Where the job runs; auto is the processor in this build."},
     {.path = "runtime.wall_time_limit", .type = Type::kNumber, .above = 0,
-     .help = "Seconds after which the job saves and stops. Default: none."},
+     .help = "Seconds after which a run ends, within a step too: the job saves the last whole step, says so, and can be "
+             "resumed. Default: none."},
 
     {.path = "output_dir", .type = Type::kPath, .empty = false,
      .help = "Where job, events, checkpoints and results go."},

@@ -204,13 +204,14 @@ void write_gguf(FileSystem& fs, const std::string& path, const ModelFiles& files
   if (!certify) {
     write_file(fs, output.path(), header, planned, geometry.head_size);
   } else {
-    const StagedOutput plain(fs, output.path() + "-uncertified", StagedOutput::Kind::kFile);  // never committed
+    StagedOutput plain(fs, output.path() + "-uncertified", StagedOutput::Kind::kFile);  // never committed
     write_file(fs, plain.path(), header, planned, geometry.head_size);
     std::string certificate = certify(plain.path());
     INLAID_CHECK(certificate.size() <= kCertificateBytes);
     certificate.resize(kCertificateBytes, ' ');
     entries.back().second = gguf_string(certificate);
     copy_with_header(fs, plain.path(), output.path(), header_bytes(entries, planned));
+    plain.discard();
   }
   output.commit();
 }

@@ -35,7 +35,7 @@ StagedOutput::StagedOutput(FileSystem& fs, std::string target, Kind kind)
 }
 
 StagedOutput::~StagedOutput() {
-  if (committed_) return;
+  if (settled_) return;
   try {
     fs_.remove_all(path_);
   } catch (const Error&) {
@@ -54,9 +54,14 @@ void StagedOutput::write_text(std::string_view name, std::string_view text) {
 void StagedOutput::commit() {
   if (kind_ == Kind::kFolder) fs_.sync_folder(path_);
   fs_.rename(path_, target_);
-  committed_ = true;
+  settled_ = true;
   fs_.sync_folder(parent_path(target_));
   for (const std::string& folder : made_) fs_.sync_folder(parent_path(folder));
+}
+
+void StagedOutput::discard() {
+  fs_.remove_all(path_);
+  settled_ = true;
 }
 
 }  // namespace inlaid::formats

@@ -31,13 +31,15 @@ class StagedOutput {
   void write_text(std::string_view name, std::string_view text);
   // Every file inside must be synced. Syncs the folders, renames, and makes the rename durable.
   void commit();
+  // Removes the temporary now, where its last use is over before the whole is: unlike the destructor, not without a word.
+  void discard();
 
  private:
   FileSystem& fs_;
   std::string target_, path_;
   Kind kind_;
   std::vector<std::string> made_;  // parents that did not exist, innermost first
-  bool committed_ = false;
+  bool settled_ = false;  // committed or discarded
 };
 
 }  // namespace inlaid::formats

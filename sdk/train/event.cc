@@ -49,7 +49,9 @@ void EventQueue::push(std::shared_ptr<const Event> event) {
                                      [](const auto& queued) { return queued->kind == EventKind::step; });
     if (oldest != events_.end()) events_.erase(oldest);
   }
+  const bool done = event->kind == EventKind::done;
   events_.push_back(std::move(event));
+  done_ = done_ || done;
   ready_.notify_all();
 }
 
@@ -61,6 +63,7 @@ std::shared_ptr<const Event> EventQueue::pop(int64_t timeout_ms, bool* ended) {
   } else {
     ready_.wait_for(lock, std::chrono::milliseconds(timeout_ms), something);
   }
+  if (events_.empty() && last_ != nullptr) return std::exchange(last_, nullptr);
   *ended = events_.empty() && closed_;
   if (events_.empty()) return nullptr;
   std::shared_ptr<const Event> event = std::move(events_.front());
@@ -68,9 +71,14 @@ std::shared_ptr<const Event> EventQueue::pop(int64_t timeout_ms, bool* ended) {
   return event;
 }
 
-void EventQueue::close() {
+void EventQueue::close(std::shared_ptr<Event> last) {
   const std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
+  if (!done_) {
+    last->sequence = next_sequence_++;
+    last->time = static_cast<double>(unix_ms_now()) / 1000;
+    last_ = std::move(last);
+  }
   ready_.notify_all();
 }
 

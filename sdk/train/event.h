@@ -38,7 +38,8 @@ class EventQueue {
   // The next event; nullptr when none comes within the timeout (milliseconds; negative = wait) or after close() with nothing
   // left (`*ended` tells).
   std::shared_ptr<const Event> pop(int64_t timeout_ms, bool* ended);
-  void close();
+  // No more events. `last` is delivered unless a done event was pushed; this needs no memory.
+  void close(std::shared_ptr<Event> last);
 
  private:
   const size_t capacity_;
@@ -47,6 +48,8 @@ class EventQueue {
   std::deque<std::shared_ptr<const Event>> events_;
   uint64_t next_sequence_ = 1;
   bool closed_ = false;
+  bool done_ = false;                  // a done event was pushed
+  std::shared_ptr<const Event> last_;  // what close() was given, until it is delivered
 };
 
 }  // namespace inlaid::train

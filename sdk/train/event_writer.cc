@@ -6,6 +6,7 @@
 
 #include "sdk/base/error.h"
 #include "sdk/base/json.h"
+#include "sdk/train/audit.h"
 #include "sdk/train/output_folder.h"
 #include "sdk/train/report/report.h"
 
@@ -145,7 +146,7 @@ class StateWriter : public EventWriter {
  private:
   static const char* end_of(const std::string& text) {
     if (text.starts_with("failed")) return "failed";
-    if (text == "stopped") return "stopped";
+    if (text == "stopped" || text.starts_with("stopped: ")) return "stopped";  // "stopped early: ..." is done
     return text == "cancelled" ? "cancelled" : "done";
   }
 
@@ -167,6 +168,7 @@ std::vector<std::unique_ptr<EventWriter>> open_writers(FileSystem& files, const 
   if (wanted("tensorboard")) writers.push_back(open_tensorboard_writer(files, join_path(folder, "events")));
   if (wanted("html")) writers.push_back(std::make_unique<HtmlWriter>(files, folder));
   writers.push_back(std::make_unique<StateWriter>(files, folder));
+  writers.push_back(open_audit_writer(files, folder));
   return writers;
 }
 

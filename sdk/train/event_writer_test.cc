@@ -131,5 +131,32 @@ TEST(EventWriter, TensorBoard) {
   for (const char* part : {"sample/a question", "text", "the answer"}) EXPECT_NE(found[3].find(part), std::string::npos) << part;
 }
 
+// A queue that is closed before a done event came gives out the one that it was closed with, and only then ends.
+TEST(EventQueue, TheLastEventIsDone) {
+  for (const bool pushed : {true, false}) {
+    EventQueue queue(4);
+    Event step;
+    step.kind = EventKind::step;
+    queue.push(queue.number(step));
+    Event done;
+    done.kind = EventKind::done;
+    done.text = "done";
+    if (pushed) queue.push(queue.number(done));
+    const auto last = std::make_shared<Event>();
+    last->kind = EventKind::done;
+    last->text = "failed";
+    queue.close(last);
+    bool ended = false;
+    EXPECT_EQ(queue.pop(0, &ended)->kind, EventKind::step);
+    const std::shared_ptr<const Event> event = queue.pop(0, &ended);
+    ASSERT_NE(event, nullptr);
+    EXPECT_FALSE(ended);
+    EXPECT_EQ(event->text, pushed ? "done" : "failed");
+    EXPECT_EQ(event->sequence, 2u);
+    EXPECT_EQ(queue.pop(0, &ended), nullptr);
+    EXPECT_TRUE(ended);
+  }
+}
+
 }  // namespace
 }  // namespace inlaid::train

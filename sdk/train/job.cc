@@ -5,6 +5,7 @@
 #include "sdk/base/clock.h"
 #include "sdk/base/error.h"
 #include "sdk/base/hash.h"
+#include "sdk/train/audit.h"
 #include "sdk/train/job_list.h"
 #include "sdk/train/output_folder.h"
 
@@ -18,7 +19,7 @@ std::vector<std::string> strings(const Json& list) {
   return result;
 }
 
-// Threads and memory belong to the runtime, which exists before the job: a job whose quotas it exceeds is refused.
+// Threads, memory and disk belong to the runtime, which exists before the job: a job whose quotas it exceeds is refused.
 void check_quotas(const Runtime& runtime, const config::Config& config) {
   const auto threads = config.optional_integer("runtime.cpu_threads");
   if (threads && runtime.pool.threads() > *threads) {
@@ -30,6 +31,15 @@ void check_quotas(const Runtime& runtime, const config::Config& config) {
   if (memory && (limit == 0 || limit > static_cast<uint64_t>(*memory))) {
     fail(Code::kFailedPrecondition, "runtime.memory_limit is ", *memory, " bytes, the runtime's limit is ",
          limit == 0 ? "none" : std::to_string(limit), "; create it with at most that limit");
+  }
+  const auto disk = config.optional_integer("runtime.disk_limit");
+  const uint64_t disk_limit = runtime.files.limit();
+  if (disk && (disk_limit == 0 || disk_limit > static_cast<uint64_t>(*disk))) {
+    fail(Code::kFailedPrecondition, "runtime.disk_limit is ", *disk, " bytes, the runtime's limit is ",
+         disk_limit == 0 ? "none" : std::to_string(disk_limit), "; create it with at most that disk_limit");
+  }
+  if (config.flag("runtime.zero_memory") && !runtime.duties.zero_memory) {
+    fail(Code::kFailedPrecondition, "runtime.zero_memory is true, but the runtime was created without zero_memory");
   }
 }
 
@@ -177,6 +187,7 @@ autograd::Capacity job_capacity(const config::Config& config, const std::shared_
 std::shared_ptr<Job> Job::open(std::shared_ptr<Runtime> runtime, const config::Config& config, const std::string& clock) {
   config.check_job();
   check_quotas(*runtime, config);
+  if (const auto output = config.optional_text("output_dir")) runtime->files.count_folder(*output);
   std::shared_ptr<Job> job(new Job());
   job->config_ = config;
   job->clock_ = clock;
@@ -214,6 +225,7 @@ std::shared_ptr<Job> Job::create(std::shared_ptr<Runtime> runtime, const config:
       if (job->train_data_) report["train"] = job->train_data_->report().to_json();
       if (job->eval_data_) report["eval"] = job->eval_data_->report().to_json();
       write_atomically(files, join_path(*output, kDataReportFile), report.dump(2) + "\n");
+      write_audit(*job, *output);
       write_atomically(files, join_path(*output, kJobFile), job_record(*job));
     }
     return job;
@@ -232,6 +244,7 @@ std::shared_ptr<Job> Job::resume(std::shared_ptr<Runtime> runtime, const std::st
   config::Config config = config::Config::parse(to_text(at(record, "config", path)));
   // The folder may have been moved since.
   config.set("output_dir", to_text(Json(output_dir)));
+  check_inputs(*runtime, output_dir);
   std::shared_ptr<Job> job = open(runtime, config, string_at(record, "created", path));
   const std::string folder = join_path(output_dir, kCheckpointsFolder);
   std::string latest = checkpoint::latest_checkpoint(files, folder);

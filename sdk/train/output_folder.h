@@ -5,6 +5,7 @@
 namespace inlaid::train {
 
 inline constexpr const char* kJobFile = "job.json";
+inline constexpr const char* kAuditFile = "audit.json";
 inline constexpr const char* kStateFile = "state.json";
 inline constexpr const char* kDataReportFile = "data_report.json";
 inline constexpr const char* kEventsFile = "events.jsonl";

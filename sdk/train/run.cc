@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "sdk/base/json.h"
@@ -24,6 +26,38 @@ int64_t counter(const Json& state, const char* key) {
   return found != state.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
+// An alarm: sets flags at a moment, unless it goes before.
+class Alarm {
+ public:
+  // Throws kResourceExhausted if no thread can start.
+  Alarm(double seconds, std::function<void()> ring) {
+    try {
+      thread_ = std::thread([this, seconds, ring = std::move(ring)] {
+        std::unique_lock<std::mutex> lock(mutex_);
+        const auto limit = std::chrono::duration<double>(std::min(seconds, kLongestAlarm));
+        if (!changed_.wait_for(lock, limit, [this] { return off_; })) ring();
+      });
+    } catch (const std::system_error& error) {
+      fail(Code::kResourceExhausted, "no thread could be started for the wall time limit: ", error.what());
+    }
+  }
+  ~Alarm() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      off_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  static constexpr double kLongestAlarm = 1e9;  // seconds: no overflow of the clock
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool off_ = false;
+  std::thread thread_;
+};
+
 }  // namespace
 
 Run::Run(std::shared_ptr<Trainer> trainer, RunOptions options)
@@ -31,7 +65,11 @@ Run::Run(std::shared_ptr<Trainer> trainer, RunOptions options)
       options_(std::move(options)),
       events_(kQueuedEvents),
       config_(trainer_->config()),
-      best_(std::max(options_.keep_best, int64_t{1}), options_.threshold) {}
+      best_(std::max(options_.keep_best, int64_t{1}), options_.threshold),
+      last_event_(std::make_shared<Event>()) {
+  last_event_->kind = EventKind::done;
+  last_event_->text = "failed";
+}
 
 Run::~Run() = default;
 
@@ -87,38 +125,89 @@ bool Run::join(int64_t timeout_ms) {
   return true;
 }
 
+// Whatever is thrown, out of memory included, the run ends with a last event and an error for join(): a thread that an
+// exception leaves takes the process with it.
 void Run::main() {
-  Event done;
-  done.kind = EventKind::done;
   std::exception_ptr failure;
   try {
-    train();
-    const bool all = trainer_->steps_done() >= trainer_->total_steps().value_or(0);
-    done.text = !early_end_.empty() ? early_end_ : all ? "done" : "stopped";
-  } catch (const Error& e) {
-    failure = std::current_exception();
-    done.text = e.code() == Code::kCancelled ? "cancelled" : "failed: " + e.message();
-  } catch (const std::bad_alloc&) {
-    failure = std::make_exception_ptr(Error(Code::kResourceExhausted, "out of memory"));
-    done.text = "failed: out of memory";
-  } catch (const std::exception& e) {
-    failure = std::make_exception_ptr(Error(Code::kInternal, e.what()));
-    done.text = std::string("failed: ") + e.what();
-  }
-  try {
-    const bool plain = done.text == "done" || done.text == "stopped" || done.text == "cancelled";
-    state(plain ? done.text.c_str() : early_end_.empty() ? "failed" : "done");
-    done.step = trainer_->steps_done();
-    emit(std::move(done));
+    train_within_time();
   } catch (...) {
-    // The last event cannot be written: the run's own error matters more; without one, this becomes it.
-    if (!failure) failure = std::current_exception();
+    failure = std::current_exception();
   }
-  events_.close();
+  const auto attempt = [&](const auto& action) {
+    try {
+      action();
+    } catch (...) {
+      // The last events cannot be written: the run's own error matters more; without one, this becomes it.
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  Event done;
+  done.kind = EventKind::done;
+  done.step = trainer_->steps_done();
+  done.text = "failed";
+  attempt([&] { done.text = end_text(failure); });
+  attempt([&] {
+    const bool plain = done.text == "done" || done.text == "stopped" || done.text == "cancelled";
+    state(plain ? done.text.c_str() : early_end_.empty() ? "failed" : early_end_.starts_with("stopped: ") ? "stopped" : "done");
+  });
+  attempt([&] { emit(std::move(done)); });
+  options_.lock.reset();
+  last_event_->step = trainer_->steps_done();
+  events_.close(last_event_);
   const std::lock_guard<std::mutex> lock(mutex_);
   failure_ = failure;
   ended_.store(true);
   changed_.notify_all();
+}
+
+std::string Run::end_text(const std::exception_ptr& failure) const {
+  if (!failure) {
+    const bool all = trainer_->steps_done() >= trainer_->total_steps().value_or(0);
+    return !early_end_.empty() ? early_end_ : all ? "done" : "stopped";
+  }
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return error.code() == Code::kCancelled ? "cancelled" : "failed: " + error.message();
+  } catch (const std::bad_alloc&) {
+    return "failed: out of memory";
+  } catch (const std::exception& error) {
+    return std::string("failed: ") + error.what();
+  } catch (...) {
+    return "failed: an exception that is none of the C++ standard library's";
+  }
+}
+
+// Trains under the wall time limit. When the time is up, whatever goes on is interrupted as a cancellation interrupts it, between
+// two kernel calls; a step that was cut off has changed nothing, and the state after the last whole step is saved.
+void Run::train_within_time() {
+  const double own = options_.wall_time_limit, host = trainer_->model()->runtime()->duties.wall_time_limit;
+  const double limit = own > 0 && host > 0 ? std::min(own, host) : std::max(own, host);
+  if (!(limit > 0)) return train();
+  {
+    const Alarm alarm(limit, [this] {
+      time_is_up_.store(true);
+      interrupt_.store(true);
+    });
+    try {
+      return train();
+    } catch (const Error& error) {
+      if (error.code() != Code::kCancelled || !time_is_up_ || cancelled_) throw;
+    }
+  }
+  interrupt_.store(false);
+  if (cancelled_) interrupt_.store(true);  // cancelled just now: between the two stores above
+  std::ostringstream text;
+  text << "the wall time limit of " << limit << " s was reached";
+  Event event;
+  event.kind = EventKind::warning;
+  event.step = trainer_->steps_done();
+  event.text = text.str() + "; the job is saved and can be resumed";
+  emit(std::move(event));
+  state("stopping");
+  if (saved_step_ != trainer_->steps_done()) save();
+  early_end_ = "stopped: " + text.str();
 }
 
 void Run::train() {
@@ -146,7 +235,6 @@ void Run::train() {
   bool stopped = false, early = out_of_patience();
   while (!early && trainer_->steps_done() < end) {
     stopped = serve_requests();
-    if (options_.wall_time_limit > 0 && now() - started_ > options_.wall_time_limit) stopped = true;
     if (stopped) break;
     step();
     const int64_t done = trainer_->steps_done();
@@ -186,7 +274,7 @@ void Run::answer_samples() {
     event.kind = EventKind::sample;
     event.step = trainer_->steps_done();
     event.prompt = options_.samples.prompts[i];
-    event.text = answer(generator, options_.samples.ids[i], &cancel_);
+    event.text = answer(generator, options_.samples.ids[i], &interrupt_);
     emit(std::move(event));
   }
 }
@@ -195,7 +283,7 @@ bool Run::serve_requests() {
   std::unique_lock<std::mutex> lock(mutex_);
   bool paused = false;
   for (;;) {
-    if (cancel_.load(std::memory_order_relaxed)) fail(Code::kCancelled, "cancelled");
+    if (interrupt_.load(std::memory_order_relaxed)) fail(Code::kCancelled, "cancelled");
     if (!changes_.empty()) {
       const auto changes = std::exchange(changes_, {});
       lock.unlock();
@@ -242,7 +330,7 @@ void Run::change(const std::string& key, const std::string& json) {
 
 void Run::step() {
   const double begin = now();
-  const StepResult result = trainer_->step(&cancel_);
+  const StepResult result = trainer_->step(&interrupt_);
   const double seconds = now() - begin;
   busy_seconds_ += seconds;
   tokens_ += result.sums.tokens;
@@ -292,7 +380,7 @@ void Run::evaluate() {
     return;
   }
   const double begin = now();
-  const LossSums sums = trainer_->evaluate(*options_.eval_data, &cancel_);
+  const LossSums sums = trainer_->evaluate(*options_.eval_data, &interrupt_);
   Event event;
   event.kind = EventKind::eval;
   event.step = trainer_->steps_done();
@@ -332,7 +420,7 @@ void Run::save() {
     counters["num_target_tokens"] = target_tokens_;
     counters["num_rows"] = rows_;
     counters["best_evaluations"] = best_.to_json();
-    trainer_->save(folder, to_text(counters), &cancel_);
+    trainer_->save(folder, to_text(counters), &interrupt_);
   }
   checkpoint::record_latest(files, options_.checkpoint_folder, name);
   checkpoint::prune(files, options_.checkpoint_folder, options_.save_total_limit);

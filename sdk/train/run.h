@@ -27,7 +27,7 @@ struct RunOptions {
   int64_t save_every = 0;     // 0 = only at the end
   int64_t save_total_limit = 0;
   int64_t logging_every = 1;
-  double wall_time_limit = 0;         // seconds; 0 = none. Reached: as a "stop" request
+  double wall_time_limit = 0;         // seconds; 0 = none, see run.cc; the runtime's own limit holds as well
   std::string checkpoint_folder;      // "" = nothing is saved
   int64_t keep_best = 0;              // checkpoints of the best evaluations that are kept beside the latest
   int64_t patience = 0;               // stop after so many evaluations without a new best; 0 = never
@@ -52,8 +52,11 @@ class Run {
   void request(std::string_view verb);
   // Trainer::set before the next step. Throws as that does, at once; the answer is a change event.
   void set(const std::string& key, const std::string& json);
-  // Ends the run as soon as possible in any phase; one atomic store.
-  void cancel() { cancel_.store(true, std::memory_order_relaxed); }
+  // Ends the run as soon as possible in any phase; two atomic stores.
+  void cancel() {
+    cancelled_.store(true, std::memory_order_relaxed);
+    interrupt_.store(true, std::memory_order_relaxed);
+  }
   // Waits for the end; false on timeout. Rethrows the run's own error when it ended with one (kCancelled if cancelled).
   bool join(int64_t timeout_ms);
   bool ended() const { return ended_.load(); }
@@ -62,6 +65,9 @@ class Run {
   Run(std::shared_ptr<Trainer> trainer, RunOptions options);
   void main();
   void train();
+  void train_within_time();
+  // Text of the last event: how the run ended.
+  std::string end_text(const std::exception_ptr& failure) const;
   void emit(Event event);
   void state(const char* name);
   void evaluate();
@@ -78,7 +84,10 @@ class Run {
   RunOptions options_;
   EventQueue events_;
   std::vector<std::unique_ptr<EventWriter>> writers_;
-  std::atomic<bool> cancel_{false};
+  // What kernels and files look at: somebody cancelled, or the time is up.
+  std::atomic<bool> interrupt_{false};
+  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> time_is_up_{false};
   std::atomic<bool> ended_{false};
 
   std::mutex mutex_;
@@ -94,9 +103,10 @@ class Run {
   double busy_seconds_ = 0;  // spent in steps of this run
   double last_eval_loss_ = 0;
   BestEvaluations best_;
-  std::string early_end_;    // how the run ended when it stopped early
+  std::string early_end_;    // how the run ended when it stopped early or ran out of time
   int64_t saved_step_ = -1;
   double started_ = 0;
+  std::shared_ptr<Event> last_event_;  // what closes the queue when there is no memory to say more
 };
 
 }  // namespace inlaid::train

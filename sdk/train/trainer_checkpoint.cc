@@ -59,7 +59,12 @@ void Trainer::save(const std::string& folder, const std::string& state, const st
   trainer_state["live"] = live_;
   trainer_state["run"] = state;
   info.state_json = to_text(trainer_state);
-  checkpoint::save(runtime_->files, folder, info, records(), cancel);
+  const std::vector<checkpoint::Record> state_records = records();
+  // Before the first byte: a disk limit that does not hold the tensors does not hold the checkpoint.
+  uint64_t bytes = 0;
+  for (const checkpoint::Record& record : state_records) bytes += static_cast<uint64_t>(byte_count(record.dtype, record.shape));
+  runtime_->files.require_room(folder, bytes);
+  checkpoint::save(runtime_->files, folder, info, state_records, cancel);
 }
 
 std::string Trainer::restore(const std::string& folder) {

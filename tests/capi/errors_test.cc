@@ -158,6 +158,8 @@ TEST_F(Errors, HandlesMustNotBeNull) {
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_list, nullptr, "x");
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_list, runtime, nullptr);
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_report, nullptr, "x");
+  EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_verify, nullptr, "x");
+  EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_verify, runtime, nullptr);
   EXPECT_FAILS_OUT(inlaid_buffer, code, n, inlaid_job_report, runtime, nullptr);
   EXPECT_TRUE(fails(inlaid_run_join(nullptr, 0), code, n));
   EXPECT_FAILS_OUT(inlaid_job, code, n, inlaid_job_create, nullptr, config);
@@ -265,6 +267,11 @@ TEST_F(Errors, RuntimeOptions) {
   refused(INLAID_INVALID_ARGUMENT, {"memory_limt", "memory_limit"});
   options.settings_json = R"({"memory_limit": "5"})";
   refused(INLAID_INVALID_ARGUMENT, {"memory_limit"});
+  for (const char* limits : {R"({"disk_limit": 0})", R"({"disk_limit": 1.5})", R"({"wall_time_limit": 0})", R"({"wall_time_limit": "1 h"})",
+                             R"({"zero_memory": 1})", R"({"memory_limit": -1})"}) {
+    options.settings_json = limits;
+    refused(INLAID_INVALID_ARGUMENT, {"_"});
+  }
   options.settings_json = R"({"cpu_level": "sse9"})";
   refused(INLAID_INVALID_ARGUMENT, {"sse9", "portable"});
   options.settings_json = "{";
@@ -483,6 +490,7 @@ TEST_F(Errors, Jobs) {
   EXPECT_FAILS_OUT(inlaid_job, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_resume, runtime, in("nowhere").c_str());
   EXPECT_FAILS_OUT(inlaid_buffer, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_report, runtime, in("nowhere").c_str());
   EXPECT_FAILS_OUT(inlaid_buffer, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_list, runtime, in("nowhere").c_str());
+  EXPECT_FAILS_OUT(inlaid_buffer, INLAID_NOT_FOUND, {"nowhere"}, inlaid_job_verify, runtime, in("nowhere").c_str());
   train(runtime, folder->job("taken"));
   EXPECT_FAILS_OUT(inlaid_job, INLAID_ALREADY_EXISTS, {"taken"}, inlaid_job_create, runtime,
                    make_config(folder->job("taken")).get());

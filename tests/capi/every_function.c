@@ -294,6 +294,8 @@ static void job(inlaid_runtime *runtime, inlaid_config *config, const char *out)
   REQUIRE(strcmp(text_of(buffer), "[]") == 0);
   OK(inlaid_job_report(runtime, out, &buffer));
   REQUIRE(strncmp(text_of(buffer), "<!doctype html>", 15) == 0);
+  OK(inlaid_job_verify(runtime, out, &buffer));
+  REQUIRE(strstr(text_of(buffer), "\"ok\":true") != NULL);
   OK(inlaid_job_resume(runtime, out, &resumed));
   OK(inlaid_job_describe(resumed, &buffer));
   REQUIRE(strstr(text_of(buffer), "\"steps_done\":2") != NULL);

@@ -12,6 +12,7 @@ struct FaultFileSystem::State {
   int64_t cut_at = -1;
   Code code = Code::kUnavailable;
   bool dead = false;
+  bool everything = false;  // looks are counted, too
   std::vector<std::string> history;
 
   // Counts one operation and throws if it is to fail; `on_failure` runs before the throw.
@@ -35,7 +36,8 @@ struct FaultFileSystem::State {
   void check_power() const {
     if (dead) fail(Code::kAborted, "power was cut at operation ", cut_at, ": ", history.back());
   }
-  void look() const {
+  void look(const char* what, const std::string& path) {
+    if (everything) return step(std::string(what) + path);
     std::lock_guard lock(mutex);
     check_power();
   }
@@ -50,7 +52,7 @@ class FaultReadable : public ReadableFile {
   uint64_t size() const override { return file_->size(); }
   const std::string& path() const override { return file_->path(); }
   void read_at(uint64_t offset, std::span<std::byte> out) const override {
-    state_->look();
+    state_->look("read ", file_->path());
     file_->read_at(offset, out);
   }
 
@@ -85,7 +87,9 @@ class FaultWritable : public WritableFile {
 
 }  // namespace
 
-FaultFileSystem::FaultFileSystem(FileSystem& base) : base_(base), state_(std::make_shared<State>()) {}
+FaultFileSystem::FaultFileSystem(FileSystem& base, Counted counted) : base_(base), state_(std::make_shared<State>()) {
+  state_->everything = counted == Counted::kEverything;
+}
 FaultFileSystem::~FaultFileSystem() = default;
 
 void FaultFileSystem::fail_at(int64_t n, Code code) {
@@ -118,7 +122,7 @@ std::vector<std::string> FaultFileSystem::history() const {
 }
 
 std::unique_ptr<ReadableFile> FaultFileSystem::open(const std::string& path) {
-  state_->look();
+  state_->look("open ", path);
   return std::make_unique<FaultReadable>(state_, base_.open(path));
 }
 
@@ -148,27 +152,27 @@ void FaultFileSystem::make_folders(const std::string& path) {
 }
 
 bool FaultFileSystem::exists(const std::string& path) {
-  state_->look();
+  state_->look("exists ", path);
   return base_.exists(path);
 }
 
 bool FaultFileSystem::is_folder(const std::string& path) {
-  state_->look();
+  state_->look("is_folder ", path);
   return base_.is_folder(path);
 }
 
 std::vector<std::string> FaultFileSystem::list(const std::string& folder) {
-  state_->look();
+  state_->look("list ", folder);
   return base_.list(folder);
 }
 
 std::unique_ptr<FileLock> FaultFileSystem::lock(const std::string& path) {
-  state_->look();
+  state_->look("lock ", path);
   return base_.lock(path);
 }
 
 bool FaultFileSystem::is_locked(const std::string& path) {
-  state_->look();
+  state_->look("is_locked ", path);
   return base_.is_locked(path);
 }
 

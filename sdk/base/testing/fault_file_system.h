@@ -22,12 +22,14 @@
 
 namespace inlaid::testing {
 
-// Counted: create, append, write, sync, close, rename, sync_folder, make_folders, remove_all. Not counted,
-// but dead after a power cut: open, read_at, exists, is_folder, list, lock, is_locked. A write that fails passes half of its
-// bytes on first, as a full disk does; every other failing operation has no effect. Thread-safe.
+// Counted: create, append, write, sync, close, rename, sync_folder, make_folders, remove_all; with Counted::kEverything
+// also the rest, which is otherwise only dead after a power cut: open, read_at, exists, is_folder, list, lock, is_locked. A
+// write that fails passes half of its bytes on first, as a full disk does; every other failing operation has no effect.
+// Thread-safe.
 class FaultFileSystem : public FileSystem {
  public:
-  explicit FaultFileSystem(FileSystem& base);
+  enum class Counted { kChanges, kEverything };
+  explicit FaultFileSystem(FileSystem& base, Counted counted = Counted::kChanges);
   ~FaultFileSystem() override;
 
   // Operation `n` throws `code`; those before and after it work.

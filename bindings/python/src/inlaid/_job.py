@@ -38,6 +38,11 @@ class Job(Handle):
         """HTML page about the job of an output folder, whether it still trains or not."""
         return _inlaid.inlaid_job_report(runtime._c, path_text(output_dir)).decode()
 
+    @staticmethod
+    def verify(runtime: Runtime, output_dir: PathLike) -> Dict[str, Any]:
+        """Checks inputs, outputs and checkpoints of an output folder against their hashes: {"ok": ..., "problems": [...], ...}."""
+        return json.loads(_inlaid.inlaid_job_verify(runtime._c, path_text(output_dir)))
+
     def start(self) -> Run:
         """Trains in the background."""
         return Run._of(_inlaid.inlaid_job_start(self._c))

@@ -13,7 +13,8 @@ from ._handle import Handle
 class Runtime(Handle):
     """Thread pool, kernels and memory limit. Several runtimes may live in one process.
 
-    `settings`, or keywords: memory_limit (bytes), cpu_level ("portable", "avx2", "avx512").
+    `settings`, or keywords: memory_limit (bytes), disk_limit (bytes), wall_time_limit (seconds a run), zero_memory (bool),
+    cpu_level ("portable", "avx2", "avx512").
     Leaving a `with` block shuts the runtime down: running work is cancelled, threads are joined.
     """
 
