@@ -221,9 +221,9 @@ inlaid_allocator CountingAllocator::vtable() {
   };
   allocator.free = [](void* user, void* memory, uint64_t bytes) {
     auto& self = *static_cast<CountingAllocator*>(user);
-    --self.live;
-    self.live_bytes -= static_cast<int64_t>(bytes);
     std::free(memory);
+    self.live_bytes -= static_cast<int64_t>(bytes);
+    --self.live;  // last: who waits for 0 may end the allocator's life then
   };
   return allocator;
 }

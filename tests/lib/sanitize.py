@@ -14,7 +14,7 @@ CONFIGURATIONS = {
     "address": ("address,undefined", {
         "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_init_order=1:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}),
-    "thread": ("thread", {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:suppressions=" +
+    "thread": ("thread", {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:suppressions=" +
                           os.path.join(SOURCE, "tests/lib/tsan_suppressions.txt")}),
 }
 
