@@ -18,6 +18,13 @@ void add_job_options(CLI::App *command, TrainOptions &options) {
   command->add_option("--set", options.set, "override a key of the configuration: optim.learning_rate=1e-4");
 }
 
+// What `export` and `convert` have in common.
+void add_written_model_options(CLI::App *command, ExportOptions &options) {
+  command->add_option("--dtype", options.dtype, "f32, bf16, f16; for gguf also q8_0, q4_0, q4_k");
+  command->add_flag("--best", options.best, "the best checkpoint of an output folder, not the latest");
+  command->add_flag("!--no-certificate", options.certificate, "do not open the written model again to compare it");
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -70,18 +77,14 @@ int main(int argc, char **argv) {
   command->add_option("--format", export_options.format, "peft, huggingface or gguf")
       ->required()
       ->check(CLI::IsMember({"peft", "huggingface", "gguf"}));
-  command->add_option("--dtype", export_options.dtype, "f32, bf16, f16; for gguf also q8_0, q4_0, q4_k");
   command->add_option("--to", export_options.to, "where to (default: adapter, model or model.gguf in the output folder)");
-  command->add_flag("--best", export_options.best, "the best checkpoint of an output folder, not the latest");
-  command->add_flag("!--no-certificate", export_options.certificate, "do not open the written model again to compare it");
+  add_written_model_options(command, export_options);
   command->callback([&] { result = export_result(common, export_options); });
 
   command = app.add_subcommand("convert", "write a model in another format: to NAME.gguf, or to a Hugging Face folder");
   command->add_option("path", export_options.path, "what `chat` takes")->required();
   command->add_option("to", export_options.to, "file NAME.gguf, or folder")->required();
-  command->add_option("--dtype", export_options.dtype, "f32, bf16, f16; for gguf also q8_0, q4_0, q4_k");
-  command->add_flag("--best", export_options.best, "the best checkpoint of an output folder, not the latest");
-  command->add_flag("!--no-certificate", export_options.certificate, "do not open the written model again to compare it");
+  add_written_model_options(command, export_options);
   command->callback([&] { result = convert(common, export_options); });
 
   command = app.add_subcommand("jobs", "the jobs whose output folders lie in a folder, and their states");

@@ -127,7 +127,7 @@ inlaid_error *inlaid_forward(inlaid_model *m, inlaid_adapter *adapter_or_null, c
     model.state->check_up();
     const train::OutputSet outputs = parse_outputs(json);
     const data::MicroBatch batch = micro_batch(*checked(b, "batch").value, needs_targets(outputs));
-    *out = new_pass(model.state, nullptr, train::forward(model.model, capi::adapter_or_null(adapter_or_null), batch, outputs,
+    *out = new_pass(model.state, nullptr, train::forward(*model.model, capi::adapter_or_null(adapter_or_null).get(), batch, outputs,
                                                          flag(c_or_null)));
   });
 }

@@ -20,6 +20,8 @@
 
 namespace inlaid::checkpoint {
 
+inline constexpr char kManifestFile[] = "manifest.pb";  // what makes a folder a checkpoint
+
 enum class Role : int32_t { kWeight = 1, kMoment1 = 2, kMoment2 = 3 };
 
 // One tensor of state. On one rank the box is the whole tensor; the fields that describe boxes and flat ranges of a sharded

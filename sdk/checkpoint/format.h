@@ -21,7 +21,6 @@ namespace inlaid::checkpoint {
 constexpr uint32_t kFormatVersion = 1;
 constexpr uint32_t kReaderVersion = 1;  // a manifest with a higher min_reader_version is refused
 
-constexpr char kManifestFile[] = "manifest.pb";
 constexpr char kTemporarySuffix[] = ".tmp";
 
 constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;

@@ -116,14 +116,14 @@ std::vector<Entry> outputs_of(FileSystem& files, const std::string& folder) {
   const auto add = [&](const std::string& name) {
     if (files.exists(join_path(folder, name))) entries.push_back({"", name});
   };
-  for (const char* name : {kJobFile, kDataReportFile, kStateFile, kEventsFile, kReportFile, "steps.csv", "evals.csv"}) add(name);
-  for (const char* below : {"events", kCheckpointsFolder}) {
+  for (const char* name : {kJobFile, kDataReportFile, kStateFile, kEventsFile, kReportFile, kStepsFile, kEvalsFile}) add(name);
+  for (const char* below : {kTensorBoardFolder, kCheckpointsFolder}) {
     const std::string path = join_path(folder, below);
     if (!files.is_folder(path)) continue;
     for (const std::string& name : files.list(path)) {
       if (name.ends_with(".tmp")) continue;
       const std::string entry = join_path(below, name);
-      add(files.is_folder(join_path(folder, entry)) ? join_path(entry, "manifest.pb") : entry);
+      add(files.is_folder(join_path(folder, entry)) ? join_path(entry, checkpoint::kManifestFile) : entry);
     }
   }
   return entries;

@@ -4,6 +4,15 @@
 
 namespace inlaid::train {
 
+autograd::Binding bind_frozen(const autograd::Program& program, const nn::Modules& modules) {
+  autograd::Binding binding;
+  for (const autograd::ParameterUse& use : program.parameters) {
+    binding.parameters.push_back(modules.parameter(use.name).value.data());
+    binding.gradients.push_back(nullptr);
+  }
+  return binding;
+}
+
 LossSums read_loss(const autograd::Program& program, const std::byte* activations, const autograd::Extents& extents) {
   const auto output = [&](size_t i) {
     return activations + program.offset[static_cast<size_t>(program.root(program.outputs[i]))];
@@ -37,13 +46,9 @@ LossSums evaluate(const models::Model& model, const models::Adapter* adapter, co
   const Block activations = memory->allocate(Category::kActivations, program.activation_bytes, false);
   const Block workspace = memory->allocate(Category::kWorkspace, program.workspace_bytes, false);
   BatchBuffers buffers(*memory, capacity);
-  autograd::Binding binding;
+  autograd::Binding binding = bind_frozen(program, modules);
   binding.activations = activations.data();
   buffers.bind(binding);
-  for (const autograd::ParameterUse& use : program.parameters) {
-    binding.parameters.push_back(modules.parameter(use.name).value.data());
-    binding.gradients.push_back(nullptr);
-  }
   Device device = Device::cpu(runtime.kernels, model.runtime()->pool.executor(), workspace.data(), workspace.size());
   return evaluate_batches(dataset, capacity.tokens, [&](const data::MicroBatch& batch) {
     const autograd::Extents extents = buffers.load(batch, model.config().vocab_size);

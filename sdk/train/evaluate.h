@@ -34,6 +34,9 @@ LossSums evaluate_batches(const data::Dataset& dataset, int64_t capacity, Forwar
   return sums;
 }
 
+// The parameters of a program of which none trains.
+autograd::Binding bind_frozen(const autograd::Program& program, const nn::Modules& modules);
+
 // Loss and hits of a program recorded with outputs {loss, correct}.
 LossSums read_loss(const autograd::Program& program, const std::byte* activations, const autograd::Extents& extents);
 

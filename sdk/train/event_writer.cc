@@ -95,7 +95,7 @@ class Table {
 class CsvWriter : public EventWriter {
  public:
   CsvWriter(FileSystem& files, const std::string& folder)
-      : steps_(files, join_path(folder, "steps.csv")), evals_(files, join_path(folder, "evals.csv")) {}
+      : steps_(files, join_path(folder, kStepsFile)), evals_(files, join_path(folder, kEvalsFile)) {}
   void write(const Event& event) override {
     if (event.kind == EventKind::step) steps_.add(event);
     if (event.kind == EventKind::eval) evals_.add(event);
@@ -165,7 +165,7 @@ std::vector<std::unique_ptr<EventWriter>> open_writers(FileSystem& files, const 
   files.make_folders(folder);
   if (wanted("jsonl")) writers.push_back(std::make_unique<JsonlWriter>(files, join_path(folder, kEventsFile)));
   if (wanted("csv")) writers.push_back(std::make_unique<CsvWriter>(files, folder));
-  if (wanted("tensorboard")) writers.push_back(open_tensorboard_writer(files, join_path(folder, "events")));
+  if (wanted("tensorboard")) writers.push_back(open_tensorboard_writer(files, join_path(folder, kTensorBoardFolder)));
   if (wanted("html")) writers.push_back(std::make_unique<HtmlWriter>(files, folder));
   writers.push_back(std::make_unique<StateWriter>(files, folder));
   writers.push_back(open_audit_writer(files, folder));

@@ -4,6 +4,7 @@
 
 #include "sdk/base/error.h"
 #include "sdk/train/sampling.h"
+#include "sdk/train/evaluate.h"
 
 namespace inlaid::train {
 namespace {
@@ -85,13 +86,9 @@ Generator::Next Generator::next(const std::atomic<bool>* cancel) {
     const int64_t limit = pending_.size() == 1 ? 1 : std::min(kPrefillRows, programs_.capacity);
     const auto count = static_cast<size_t>(std::min<int64_t>(limit, static_cast<int64_t>(pending_.size())));
     const autograd::Program& program = count == 1 ? programs_.decode : programs_.prefill;
-    autograd::Binding binding;
+    autograd::Binding binding = bind_frozen(program, *modules_);
     binding.activations = activations_.data();
     binding.caches = caches_;
-    for (const autograd::ParameterUse& use : program.parameters) {
-      binding.parameters.push_back(modules_->parameter(use.name).value.data());
-      binding.gradients.push_back(nullptr);
-    }
     const autograd::Extents extents = batch_->load_sequence(
         {pending_.data(), count}, past_, past_ + static_cast<int64_t>(pending_.size()));
     batch_->bind(binding);

@@ -10,6 +10,9 @@ inline constexpr const char* kStateFile = "state.json";
 inline constexpr const char* kDataReportFile = "data_report.json";
 inline constexpr const char* kEventsFile = "events.jsonl";
 inline constexpr const char* kReportFile = "report.html";
+inline constexpr const char* kStepsFile = "steps.csv";
+inline constexpr const char* kEvalsFile = "evals.csv";
+inline constexpr const char* kTensorBoardFolder = "events";
 inline constexpr const char* kLockFile = "lock";
 inline constexpr const char* kCheckpointsFolder = "checkpoints";
 

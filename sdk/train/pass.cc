@@ -6,6 +6,7 @@
 
 #include "sdk/base/error.h"
 #include "sdk/models/decoder.h"
+#include "sdk/train/evaluate.h"
 
 namespace inlaid::train {
 namespace {
@@ -144,27 +145,22 @@ void Pass::seed(Block* loss_gradient) {
   binding_.host[ops::kLossGradient] = values;
 }
 
-std::unique_ptr<Pass> forward(const std::shared_ptr<models::Model>& model, const std::shared_ptr<models::Adapter>& adapter,
+std::unique_ptr<Pass> forward(const models::Model& model, const models::Adapter* adapter,
                               const data::MicroBatch& batch, const OutputSet& outputs, const std::atomic<bool>* cancel) {
-  if (adapter != nullptr && adapter->base() != model) fail(Code::kInvalidArgument, "the adapter belongs to another model");
+  if (adapter != nullptr && adapter->base().get() != &model) fail(Code::kInvalidArgument, "the adapter belongs to another model");
   const std::set<std::string> trainable;
-  const nn::Modules modules(model->parameters(), adapter ? &adapter->parameters() : nullptr,
+  const nn::Modules modules(model.parameters(), adapter ? &adapter->parameters() : nullptr,
                             adapter ? &adapter->layout() : nullptr, trainable, 0);
-  const Runtime& runtime = *model->runtime();
+  const Runtime& runtime = *model.runtime();
   const autograd::Capacity capacity{std::max<int64_t>(batch.rows(), 1),
                                     std::max<int64_t>(static_cast<int64_t>(batch.cu_seqlens.size()), 1)};
   const auto program = std::make_shared<const autograd::Program>(
-      record_pass_program(runtime, model->config(), modules, capacity, false, false));
-  autograd::Binding binding;
-  for (const autograd::ParameterUse& use : program->parameters) {
-    binding.parameters.push_back(modules.parameter(use.name).value.data());
-    binding.gradients.push_back(nullptr);
-  }
+      record_pass_program(runtime, model.config(), modules, capacity, false, false));
   const std::shared_ptr<MemoryAccount> memory = MemoryAccount::child(runtime.memory, "forward");
   const Block workspace = memory->allocate(Category::kWorkspace, program->workspace_bytes, false);
-  auto pass = std::make_unique<Pass>(memory, program, capacity, std::move(binding));
-  Device device = Device::cpu(runtime.kernels, model->runtime()->pool.executor(), workspace.data(), workspace.size());
-  pass->forward(batch, model->config().vocab_size, outputs, device, cancel);
+  auto pass = std::make_unique<Pass>(memory, program, capacity, bind_frozen(*program, modules));
+  Device device = Device::cpu(runtime.kernels, model.runtime()->pool.executor(), workspace.data(), workspace.size());
+  pass->forward(batch, model.config().vocab_size, outputs, device, cancel);
   return pass;
 }
 

@@ -83,7 +83,7 @@ class Pass {
 
 // A pass without gradients, as evaluation computes: no dropout. adapter may be null; kInvalidArgument for one of another model.
 // Thread-safe on one model as long as nobody trains it.
-std::unique_ptr<Pass> forward(const std::shared_ptr<models::Model>& model, const std::shared_ptr<models::Adapter>& adapter,
+std::unique_ptr<Pass> forward(const models::Model& model, const models::Adapter* adapter,
                               const data::MicroBatch& batch, const OutputSet& outputs, const std::atomic<bool>* cancel);
 
 }  // namespace inlaid::train

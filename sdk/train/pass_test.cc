@@ -208,7 +208,7 @@ TEST(Pass, LogitsAndHiddenStatesAreThoseOfEvaluation) {
   for (bool capped : {false, true}) {
     Fixture fixture({"", true, capped});
     const data::MicroBatch batch = packed();
-    const std::unique_ptr<Pass> pass = forward(fixture.model, fixture.adapter, batch, kAll, nullptr);
+    const std::unique_ptr<Pass> pass = forward(*fixture.model, fixture.adapter.get(), batch, kAll, nullptr);
     const Tensor& logits = pass->output(Output::logits);
     const std::vector<float> expected = all_logits(*fixture.model, fixture.adapter.get(), batch);
     EXPECT_EQ(std::vector<float>(logits.as<float>(), logits.as<float>() + logits.elements()), expected);
@@ -224,7 +224,7 @@ TEST(Pass, LogitsAndHiddenStatesAreThoseOfEvaluation) {
         EXPECT_NEAR(logits.as<float>()[row * 64 + column], z, 1e-5);
       }
     }
-    EXPECT_FALSE(forward(fixture.model, nullptr, batch, kLogProbs, nullptr)->output(Output::logits));
+    EXPECT_FALSE(forward(*fixture.model, nullptr, batch, kLogProbs, nullptr)->output(Output::logits));
   }
 }
 
@@ -306,7 +306,7 @@ TEST(Pass, MemoryIsHeldUntilBackwardAndOutputsAsLongAsSomebodyHoldsThem) {
   EXPECT_LE(used() - before, logits + 64);
   EXPECT_EQ(kept.as<float>()[0], first);
 
-  pass = forward(fixture.model, fixture.adapter, batch, kLogProbs, nullptr);
+  pass = forward(*fixture.model, fixture.adapter.get(), batch, kLogProbs, nullptr);
   EXPECT_LE(used() - before, logits + 64 + log_probs + 64);  // no gradients: nothing but the output
   pass = fixture.trainer->forward(batch, kLogProbs, nullptr);
   pass.reset();
@@ -342,7 +342,7 @@ TEST(Pass, MisuseIsNamed) {
   fixture.trainer->apply();
   expect_error(Code::kFailedPrecondition, "weights have changed", [&] { fixture.trainer->backward(*pass, 0, nullptr); });
 
-  pass = forward(fixture.model, fixture.adapter, batch, kLogProbs, nullptr);
+  pass = forward(*fixture.model, fixture.adapter.get(), batch, kLogProbs, nullptr);
   pass->set_gradient(Output::log_probs, minus_ones(*pass));
   expect_error(Code::kFailedPrecondition, "without gradients", [&] { fixture.trainer->backward(*pass, 0, nullptr); });
 

@@ -54,7 +54,7 @@ Result open_checkpoint(std::shared_ptr<Runtime> runtime, const std::string& fold
 }  // namespace
 
 std::string checkpoint_of(FileSystem& files, const std::string& path, bool best) {
-  if (files.exists(join_path(path, "manifest.pb")) || !files.exists(join_path(path, kJobFile))) return path;
+  if (files.exists(join_path(path, checkpoint::kManifestFile)) || !files.exists(join_path(path, kJobFile))) return path;
   const std::string folder = join_path(path, kCheckpointsFolder);
   const std::string chosen = best ? checkpoint::best_checkpoint(files, folder) : checkpoint::latest_checkpoint(files, folder);
   if (chosen.empty() && best) {
@@ -67,9 +67,8 @@ std::string checkpoint_of(FileSystem& files, const std::string& path, bool best)
 Result open_result(std::shared_ptr<Runtime> runtime, const std::string& path, const models::LoadOptions& options, bool best) {
   FileSystem& files = runtime->files;
   if (!files.exists(path)) fail(Code::kNotFound, path, " is not there");
-  if (files.exists(join_path(path, "manifest.pb")) || files.exists(join_path(path, kJobFile))) {
-    return open_checkpoint(std::move(runtime), checkpoint_of(files, path, best));
-  }
+  const std::string folder = checkpoint_of(files, path, best);
+  if (files.exists(join_path(folder, checkpoint::kManifestFile))) return open_checkpoint(std::move(runtime), folder);
   if (files.exists(join_path(path, "adapter_config.json"))) {
     const std::string file = join_path(path, "adapter_config.json");
     const std::string base = string_at(parse_json(read_text(files, file), file), "base_model_name_or_path", file);

@@ -9,6 +9,7 @@
 
 #include "capi/src/handles.h"
 #include "sdk/base/hash.h"
+#include "tests/capi/owned.h"
 
 namespace faults {
 namespace {
@@ -20,25 +21,8 @@ struct Failure {
   std::string message, details;
 };
 
-template <typename T, void (*Release)(T*)>
-struct Releaser {
-  void operator()(T* handle) const { Release(handle); }
-};
-template <typename T, void (*Release)(T*)>
-using Owned = std::unique_ptr<T, Releaser<T, Release>>;
-using Runtime = Owned<inlaid_runtime, inlaid_runtime_release>;
-using Config = Owned<inlaid_config, inlaid_config_release>;
-using Buffer = Owned<inlaid_buffer, inlaid_buffer_release>;
-using Job = Owned<inlaid_job, inlaid_job_release>;
-using Run = Owned<inlaid_run, inlaid_run_release>;
-using Event = Owned<inlaid_event, inlaid_event_release>;
-using Trainer = Owned<inlaid_trainer, inlaid_trainer_release>;
-using Dataset = Owned<inlaid_dataset, inlaid_dataset_release>;
-using Model = Owned<inlaid_model, inlaid_model_release>;
-using Adapter = Owned<inlaid_adapter, inlaid_adapter_release>;
-using Generator = Owned<inlaid_generator, inlaid_generator_release>;
-using Tokenizer = Owned<inlaid_tokenizer, inlaid_tokenizer_release>;
-using Batch = Owned<inlaid_batch, inlaid_batch_release>;
+using namespace capi_test;
+using Run = RunHandle;
 using Error = Owned<inlaid_error, inlaid_error_release>;
 
 void ok(inlaid_error* raw) {
