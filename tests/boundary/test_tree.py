@@ -35,6 +35,11 @@ def test_no_line_is_too_long():
     assert not long, "\n" + "\n".join(long)
 
 
+def test_what_is_made_is_not_judged():
+    assert tree.is_made("samples/quickstart/out") and tree.is_made("samples/quickstart/out-2") and tree.is_made("sdk/text/rust/target")
+    assert not tree.is_made("samples/quickstart/data") and not tree.is_made("sdk/train/out") and not tree.is_made("samples/out")
+
+
 def test_no_loose_ends():
     found = []
     for path in tree.files("kernels", "sdk", "capi", "bindings", "samples", "tests", endings=TEXT):

@@ -10,12 +10,18 @@ INCLUDE = os.path.join(SOURCE, "capi", "include")
 CPP = (".h", ".hpp", ".c", ".cc", ".cu")
 
 
+def is_made(path):
+    """Whether a folder, relative to SOURCE, is made by a build or a sample (as .gitignore says), or hidden: not ours to judge."""
+    name = os.path.basename(path)
+    return name.startswith((".", "build")) or name in ("target", "__pycache__") or re.fullmatch(r"samples/[^/]+/out[^/]*", path)
+
+
 def files(*tops, endings=CPP):
     """Paths relative to SOURCE of the files below some folders that are ours: nothing built, hidden or downloaded."""
     found = []
     for top in tops:
         for folder, folders, names in os.walk(os.path.join(SOURCE, top)):
-            folders[:] = sorted(f for f in folders if not f.startswith((".", "build")) and f not in ("target", "__pycache__"))
+            folders[:] = sorted(f for f in folders if not is_made(os.path.relpath(os.path.join(folder, f), SOURCE)))
             found += [os.path.relpath(os.path.join(folder, n), SOURCE) for n in sorted(names) if n.endswith(endings)]
     return found
 
